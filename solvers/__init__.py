@@ -84,9 +84,9 @@ if TYPE_CHECKING:
     from flexure.solvers.export.fmi.fmu import to_fmu as to_fmu
     from flexure.solvers.export.javascript.javascript_model import to_javascript as to_javascript
     from flexure.solvers.export.part_drawings import part_drawing as part_drawing
-    from flexure.solvers.live_runs.buses import CAN as CAN, Serial as Serial
+    from flexure.solvers.live_runs.connections.buses import CAN as CAN, Serial as Serial
+    from flexure.solvers.live_runs.connections.partners import UDP as UDP
     from flexure.solvers.live_runs.live import live as live
-    from flexure.solvers.live_runs.partners import UDP as UDP
     from flexure.solvers.live_runs.widget import widget as widget
     from flexure.solvers.native.runs.scipy_adapter import compiled_equations as compiled_equations
     from flexure.solvers.pages.inspectors import inspect_block as inspect_block

@@ -23,18 +23,10 @@ Matrices: TypeAlias = tuple[FloatArray, FloatArray, FloatArray, FloatArray]
 
 @dataclass(frozen=True)
 class Kind:
-    """The kind of an object of another package.
+    """The kind of an object of another package."""
 
-    Attributes
-    ----------
-    package : str
-        "python-control" or "scipy.signal".
-    form : str
-        "matrices", "ratio", "roots", or "other" for what has none of these.
-    """
-
-    package: str
-    form: str
+    package: str  # "python-control" or "scipy.signal"
+    form: str  # "matrices", "ratio", "roots", or "other" for what has none of these
 
 
 def kind_of(value: object) -> Kind | None:

@@ -38,10 +38,6 @@ def stumpff(k: int, square: Array) -> Array:
     square : float or Symbol
         Squared angle s >= 0, in rad².
 
-    Returns
-    -------
-    float or Symbol
-
     Notes
     -----
     The series is used below s = 1, the closed form above. Errors are below 4e-16. The functions are
@@ -71,10 +67,6 @@ def arc_quotient(square: Array, cosine: Array) -> Array:
         Squared sine s >= 0.
     cosine : float or Symbol
         Cosine c >= 0, not zero together with s. Both may be scaled as the sides of a triangle.
-
-    Returns
-    -------
-    float or Symbol
 
     Notes
     -----

@@ -15,13 +15,7 @@ Axis: TypeAlias = Literal["x", "y", "z"]
 
 
 def is_axis(name: str, attempt: str, remedy: str | None = None) -> npt.NDArray[np.bool_]:
-    """Return for each axis whether it is the named one.
-
-    Raises
-    ------
-    DeclarationError
-        When there is no axis of this name.
-    """
+    """Return for each axis whether it is the named one."""
     if not is_one_of(name, ("x", "y", "z")):
         raise DeclarationError(
             attempt, expected=f"one of the axes {quoted('xyz')}", found=repr(name), remedy=remedy

@@ -23,34 +23,19 @@ FORMATS = ".csv, .npz, .mat, .parquet, .arrow or .feather"
 
 @dataclass(frozen=True)
 class Columns:
-    """Columns of one table.
+    """Columns of one table."""
 
-    Attributes
-    ----------
-    values : dict
-        Arrays or lists of numbers by name, as they are in the source; empty cells are NaN.
-    units : dict
-        Units that the source states beside the names, by name.
-    lines : list of int
-        Lines of the rows in a text file; empty for other sources.
-    """
-
+    # Arrays or lists of numbers by name, as they are in the source; empty cells are NaN.
     values: dict[str, Any]
-    units: dict[str, str]
-    lines: list[int]
+    units: dict[str, str]  # units that the source states beside the names, by name
+    lines: list[int]  # lines of the rows in a text file; empty for other sources
 
     def row(self, k: int) -> str:
         """Describe where a row is."""
         return f"line {self.lines[k]}" if self.lines else f"row {k}"
 
     def find(self, name: str, attempt: str) -> str:
-        """Return the name of a column, which may be given without the unit behind it.
-
-        Raises
-        ------
-        ValueRefusedError
-            When there is none, or more than one.
-        """
+        """Return the name of a column, which may be given without the unit behind it."""
         found = [each for each in self.values if name in (each, bare(each))]
         if name in self.values or len(found) == 1:
             return name if name in self.values else found[0]
@@ -183,12 +168,10 @@ def _flatten(tree: Any, path: str, into: dict[str, Any]) -> None:
 
 
 def _modelica(content: Mapping[str, Any]) -> Columns:
-    """Read the trajectories of a Modelica tool: ``dataInfo`` says where each variable is.
-
-    A variable is a row of ``data_1``, the constants, or of ``data_2``, the trajectories; a negative
-    number of a row is that of an alias with the opposite sign. Instants of events are there twice;
-    the values after them are read.
-    """
+    """Read the trajectories of a Modelica tool: ``dataInfo`` says where each variable is."""
+    # A variable is a row of ``data_1``, the constants, or of ``data_2``, the trajectories; a
+    # negative number of a row is that of an alias with the opposite sign. Instants of events are
+    # there twice; the values after them are read.
     is_transposed = "".join(content["Aclass"][3]).strip("\0 ") == "binTrans"
 
     def oriented(name: str) -> Any:

@@ -16,16 +16,10 @@ if TYPE_CHECKING:
 
 
 class Wires:
-    """Ports and wires, with those members of ``networkx.DiGraph`` that a builder uses.
-
-    Attributes
-    ----------
-    pred : dict
-        For each port, the ports with a wire to it.
-    """
+    """Ports and wires, with those members of ``networkx.DiGraph`` that a builder uses."""
 
     def __init__(self) -> None:
-        self.pred: dict[Port, dict[Port, None]] = {}
+        self.pred: dict[Port, dict[Port, None]] = {}  # for each port, the ports with a wire to it
         self._succ: dict[Port, dict[Port, None]] = {}
 
     @property

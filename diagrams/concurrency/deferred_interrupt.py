@@ -11,15 +11,10 @@ class DeferredInterrupt:
     """Holds an interruption from the keyboard back inside of ``with`` blocks, until `deliver`.
 
     Outside of the main thread, which alone is interrupted, it does nothing.
-
-    Attributes
-    ----------
-    interrupted : bool
-        Whether an interruption waits.
     """
 
     def __init__(self) -> None:
-        self.interrupted = False
+        self.interrupted = False  # whether an interruption waits
         self._previous: Any = None
         self._is_wanted = False
 

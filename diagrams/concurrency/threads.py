@@ -96,15 +96,10 @@ class Kept:
     ----------
     room : int
         How large all that is kept may be together.
-
-    Attributes
-    ----------
-    lock : Lock
-        To be taken by who looks for something and makes it if it is not there.
     """
 
     def __init__(self, room: int) -> None:
-        self.lock = Lock()
+        self.lock = Lock()  # to be taken by who looks for something and makes it if it is not there
         self._room = room
         self._left = room
         self._things: OrderedDict[Hashable, tuple[Any, int]] = OrderedDict()

@@ -44,6 +44,11 @@ class Context(Shown, Completing):
     parent : DiagramContext or None
         Context of the diagram around it; None for a root context.
 
+    See Also
+    --------
+    System : Creates contexts.
+    simulate : Run a system from a context.
+
     Examples
     --------
     >>> import flexure as fx

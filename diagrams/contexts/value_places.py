@@ -37,24 +37,13 @@ WAYS = (Handle, Located, str)
 
 @dataclass(frozen=True, eq=False)
 class Place:
-    """Where a value is: all that a handle stands for, or some of its components.
+    """Where a value is: all that a handle stands for, or some of its components."""
 
-    Attributes
-    ----------
-    handle : Handle
-        Of a parameter, state, port or cache entry.
-    part : ndarray of int or None
-        Which components, counted in the flattened value; None for all.
-    shape : tuple of int or None
-        Shape of the value; None when it is no number or array.
-    alias : str or None
-        Path of an output that shows these components, or of what led here.
-    """
-
-    handle: Any
+    handle: Any  # of a parameter, state, port or cache entry
+    # Which components, counted in the flattened value; None for all.
     part: npt.NDArray[np.intp] | None
-    shape: tuple[int, ...] | None
-    alias: str | None = None
+    shape: tuple[int, ...] | None  # shape of the value; None when it is no number or array
+    alias: str | None = None  # path of an output that shows these components, or of what led here
 
     @classmethod
     def of(cls, handle: Handle) -> Place:
@@ -86,11 +75,6 @@ class Place:
         """The place that is written to when this one is set.
 
         It is another one for outputs that show components of a state: that of these components.
-
-        Raises
-        ------
-        ContextError
-            When the value is computed.
         """
         handle = self.handle
         if shows_state(handle):
@@ -177,11 +161,6 @@ def find_place(system: System, way: Way, takes: Callable[[Any], bool] | None = N
     takes : callable, optional
         ``takes(handle) -> bool`` tells which handles the caller can use. Only these are suggested
         when a path leads nowhere; all others are found, too.
-
-    Raises
-    ------
-    UnknownNameError
-        When there is none; the text lists the valid names.
     """
     if not isinstance(way, str):
         if isinstance(way, Located):
@@ -228,10 +207,8 @@ def untied(context: Context, way: Way) -> list[Way]:
 
 
 def _split(system: System, way: str, takes: Callable[[Any], bool] | None) -> tuple[Any, str]:
-    """Return the handle before the brackets at the end of a path, and what is in them.
-
-    Names have brackets, too: that of a block, or of an element as in ``"pid.x[integral[0]]"``.
-    """
+    """Return the handle before the brackets at the end of a path, and what is in them."""
+    # Names have brackets, too: that of a block, or of an element as in ``"pid.x[integral[0]]"``.
     whole, _, label = way[:-1].rpartition("[")
     try:
         return system.find(whole, takes), label

@@ -40,24 +40,13 @@ _KINDS = {
 
 @dataclass(frozen=True)
 class Needs:
-    """The values that one computed value reads.
+    """The values that one computed value reads."""
 
-    Attributes
-    ----------
-    mask : int
-        Kinds of values of its own block.
-    inputs : tuple of int
-        Inputs of its block.
-    entries : tuple of int
-        Cache entries of its block.
-    assumed : bool
-        Whether this is the cautious assumption "everything", because nothing was declared and
-        the calculation could not be traced.
-    """
-
-    mask: int
-    inputs: tuple[int, ...]
-    entries: tuple[int, ...]
+    mask: int  # kinds of values of its own block
+    inputs: tuple[int, ...]  # inputs of its block
+    entries: tuple[int, ...]  # cache entries of its block
+    # Whether this is the cautious assumption "everything", because nothing was declared and the
+    # calculation could not be traced.
     assumed: bool = False
 
 
@@ -92,11 +81,9 @@ def _declared(computed: Computed) -> Needs | None:
 
 
 def _traced(computed: Computed) -> Needs | None:
-    """Run the calculation on symbols and see which values it reads.
-
-    Everything that is read counts, even when the result does not contain it: the calculation will
-    ask for it again when it runs on numbers.
-    """
+    """Run the calculation on symbols and see which values it reads."""
+    # Everything that is read counts, even when the result does not contain it: the calculation will
+    # ask for it again when it runs on numbers.
     leaf: Any = computed.system
     probe = Probe(leaf)
     try:
@@ -117,23 +104,14 @@ class Probe:
 
     It is its own store. `flexure.diagrams.values.symbolic_values` says in what it differs from
     another context of symbols. Values that are no numbers cannot be followed: reading one gives up.
-
-    Attributes
-    ----------
-    reads : set of str
-        Which kinds of symbols were read.
-    read_inputs : set of int
-        The inputs among them.
-    opaque : bool
-        Whether something was read that no symbol stands for.
     """
 
     def __init__(self, leaf: LeafSystem) -> None:
         self.system = leaf
         self.store = self
-        self.opaque = False
-        self.reads: set[str] = set()
-        self.read_inputs: set[int] = set()
+        self.opaque = False  # whether something was read that no symbol stands for
+        self.reads: set[str] = set()  # which kinds of symbols were read
+        self.read_inputs: set[int] = set()  # the inputs among them
         self.graph = scalars.Graph()
         self.x_slice = slice(None)
         self.entry_base = 0

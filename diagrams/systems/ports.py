@@ -332,13 +332,7 @@ class OutputPort(Port):
 
 
 class LeafOutputPort(OutputPort, Computed):
-    """An output port of a leaf: computed by a method of the block.
-
-    Attributes
-    ----------
-    shows : slice or None
-        The components of the continuous state that it shows, if it does nothing else.
-    """
+    """An output port of a leaf: computed by a method of the block."""
 
     def __init__(
         self,
@@ -356,6 +350,7 @@ class LeafOutputPort(OutputPort, Computed):
     ) -> None:
         super().__init__(system, name, index, size, unit=unit, element_names=element_names, doc=doc)
         self._adopt(calc, prerequisites)
+        # The components of the continuous state that it shows, if it does nothing else.
         self.shows = shows
         self._check_shown()
 
@@ -377,13 +372,7 @@ class LeafOutputPort(OutputPort, Computed):
 
 
 class ExportedInputPort(InputPort):
-    """An input port of a diagram, passed on to ports of its blocks.
-
-    Attributes
-    ----------
-    targets : tuple of InputPort
-        The ports inside of the diagram.
-    """
+    """An input port of a diagram, passed on to ports of its blocks."""
 
     def __init__(self, system: System, name: str, index: int, targets: Sequence[InputPort]) -> None:
         first = targets[0]
@@ -399,17 +388,11 @@ class ExportedInputPort(InputPort):
             element_names=first.element_names,
             doc=first.doc,
         )
-        self.targets = tuple(targets)
+        self.targets = tuple(targets)  # the ports inside of the diagram
 
 
 class ExportedOutputPort(OutputPort):
-    """An output port of a diagram: a port of one of its blocks under another name.
-
-    Attributes
-    ----------
-    source : OutputPort
-        The port inside of the diagram.
-    """
+    """An output port of a diagram: a port of one of its blocks under another name."""
 
     def __init__(self, system: System, name: str, index: int, source: OutputPort) -> None:
         super().__init__(
@@ -421,7 +404,7 @@ class ExportedOutputPort(OutputPort):
             element_names=source.element_names,
             doc=source.doc,
         )
-        self.source = source
+        self.source = source  # the port inside of the diagram
 
     @property
     def origin(self) -> LeafOutputPort:

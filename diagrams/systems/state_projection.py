@@ -16,27 +16,16 @@ Calculation = Callable[[Any], Any]
 
 @dataclass(frozen=True, eq=False)
 class Projection:
-    """How a block tells whether its continuous state is where it belongs, and moves it there.
+    """How a block tells whether its continuous state is where it belongs, and moves it there."""
 
-    Attributes
-    ----------
-    system : LeafSystem
-        The block.
-    size : int
-        Number of deviations.
-    deviations : callable
-        ``deviations(context)``: how far the state is away, in units of what is tolerated.
-    projected : callable
-        ``projected(context)``: the continuous state (q, v, z), moved to where it belongs, or nearer
-        to it.
-    describe : callable or None
-        ``describe(context) -> str`` says for people what is not where it belongs.
-    """
-
-    system: Any
-    size: int
+    system: Any  # the block
+    size: int  # number of deviations
+    # ``deviations(context)``: how far the state is away, in units of what is tolerated.
     deviations: Calculation
+    # ``projected(context)``: the continuous state (q, v, z), moved to where it belongs, or nearer
+    # to it.
     projected: Calculation
+    # ``describe(context) -> str`` says for people what is not where it belongs.
     describe: Callable[[Any], str] | None = None
 
     def __post_init__(self) -> None:
@@ -74,21 +63,11 @@ class Projection:
 
 @dataclass(frozen=True, eq=False)
 class Tally:
-    """How a block takes note of what projections of others change.
+    """How a block takes note of what projections of others change."""
 
-    Attributes
-    ----------
-    system : LeafSystem
-        The block.
-    size : int
-        How many of its last states z add up the changes.
-    calc : callable
-        ``calc(context)``: the quantity to compare.
-    """
-
-    system: Any
-    size: int
-    calc: Calculation
+    system: Any  # the block
+    size: int  # how many of its last states z add up the changes
+    calc: Calculation  # ``calc(context)``: the quantity to compare
 
     def __post_init__(self) -> None:
         attempt, error = f"Cannot declare {self.label}", DeclarationError

@@ -116,14 +116,7 @@ def protect(array: Array) -> Array:
 
 
 def as_number(value: object, shape: tuple[int, ...], attempt: str) -> Array:
-    """Copy ``value`` into a read-only float64 array of ``shape`` (a scalar for shape ``()``).
-
-    Raises
-    ------
-    ValueRefusedError
-        When the value is no real number or array, or has another shape. Between shapes with one
-        element no difference is made.
-    """
+    """Copy ``value`` into a read-only float64 array of ``shape`` (a scalar for shape ``()``)."""
     if scalars.is_symbolic(value):
         return scalars.array(value).reshape(shape)
     number = as_numbers(value, attempt, _wanted(shape))

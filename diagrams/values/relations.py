@@ -31,12 +31,10 @@ class Relation:
     ----------
     left, right : NumericParameter
         The parameters; a scalar applies to every element of the other one.
-    comparison : {"<", "<="}
-        How they compare.
     """
 
     left: NumericParameter
-    comparison: Comparison
+    comparison: Comparison  # how they compare
     right: NumericParameter
 
     @classmethod

@@ -173,11 +173,9 @@ class Table(Shown):
 
 
 def _fitting(widths: list[int]) -> list[int]:
-    """Return the widths of columns in a text that is not too wide.
-
-    The last one, which is for remarks, gives way first, then the widest one each time. The first
-    one is what rows are called by and gives way last.
-    """
+    """Return the widths of columns in a text that is not too wide."""
+    # The last one, which is for remarks, gives way first, then the widest one each time. The first
+    # one is what rows are called by and gives way last.
     widths, last = list(widths), len(widths) - 1
     for _ in range(sum(widths) + len(_GAP) * last - WIDTH):
         wide = [k for k in range(1, last) if widths[k] > _NARROW]

@@ -49,13 +49,7 @@ class TiedParameter(Handle):
     what = "tied parameter"
 
     def __call__(self, context: Context) -> Array:
-        """Return the value in ``context``.
-
-        Raises
-        ------
-        ContextError
-            When the parameters differ there.
-        """
+        """Return the value in ``context``."""
         values = [each(context) for each in self.members]
         if any(not np.array_equal(each, values[0]) for each in values):
             raise ContextError(

@@ -37,20 +37,12 @@ _SUPERSCRIPTS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻", "0123456789-")
 
 
 class Measure(NamedTuple):
-    """The physical quantity of a unit.
+    """The physical quantity of a unit."""
 
-    Attributes
-    ----------
-    factor : float
-        Its size in SI units.
-    kind : tuple or str
-        Exponents of m, kg, s, A and K; of a unit that is not known here, its words.
-    angle : Fraction
-        Exponent of rad, which counts for the size of numbers but not for what they measure.
-    """
-
-    factor: float
+    factor: float  # its size in SI units
+    # Exponents of m, kg, s, A and K; of a unit that is not known here, its words.
     kind: tuple[Fraction, ...] | str
+    # Exponent of rad, which counts for the size of numbers but not for what they measure.
     angle: Fraction
 
 
@@ -71,14 +63,7 @@ def measure_of(unit: str) -> Measure:
 
 
 def conversion(unit: str, wanted: str, attempt: str) -> float:
-    """Return the factor from numbers in one unit to numbers in another one.
-
-    Raises
-    ------
-    ValueRefusedError
-        When they do not measure the same, or one is not known. Revolutions per second in Hz are no
-        angular velocity in rad/s.
-    """
+    """Return the factor from numbers in one unit to numbers in another one."""
     given, taken = measure_of(unit), measure_of(wanted)
     if unit == wanted:
         return 1.0

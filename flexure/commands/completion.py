@@ -14,24 +14,12 @@ _FILES = {"MODEL": "model", "FILE": "file", "FOLDER": "folder"}
 
 
 class Word(NamedTuple):
-    """An option, or a word at a place of its own.
+    """An option, or a word at a place of its own."""
 
-    Attributes
-    ----------
-    spellings : tuple of str
-        How the option is written; empty for a word at a place.
-    takes : str
-        What it is followed by: "nothing", "choice", "model", "file", "folder" or "text".
-    choices : tuple of str
-        Which, of "choice".
-    about : str
-        What it is for.
-    """
-
-    spellings: tuple[str, ...]
-    takes: str
-    choices: tuple[str, ...]
-    about: str
+    spellings: tuple[str, ...]  # how the option is written; empty for a word at a place
+    takes: str  # what it is followed by: "nothing", "choice", "model", "file", "folder" or "text"
+    choices: tuple[str, ...]  # which, of "choice"
+    about: str  # what it is for
 
 
 class Command(NamedTuple):

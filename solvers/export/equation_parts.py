@@ -59,21 +59,12 @@ def calls(one: str, two: str, prefix: str = "") -> dict[str, str]:
 
 @dataclass
 class Part:
-    """A function to be written.
+    """A function to be written."""
 
-    Attributes
-    ----------
-    nodes : list of Node
-        The operations.
-    results : list of (int, object)
-        Expressions and numbers that are results, with their positions.
-    behind : set of int
-        The parts that it needs, itself among them.
-    """
-
-    nodes: list[Node]
+    nodes: list[Node]  # the operations
+    # Expressions and numbers that are results, with their positions.
     results: list[tuple[int, Any]] = field(default_factory=list)
-    behind: set[int] = field(default_factory=set)
+    behind: set[int] = field(default_factory=set)  # the parts that it needs, itself among them
 
     @property
     def operands(self) -> list[Node]:

@@ -36,30 +36,14 @@ _NEUTRAL = (("+", "0"), ("-", "0"), ("*", "1"))
 
 @dataclass(frozen=True)
 class Code:
-    """An expression.
+    """An expression."""
 
-    Attributes
-    ----------
-    text : str
-        How it is written.
-    kind : object
-        Its type: a name as annotations have it, or a structure.
-    compound : bool
-        Whether it needs parentheses as an operand.
-    start : str
-        For an array, where it begins in what the text names.
-    root : str
-        For an array or a structure, the parameter or local name that leads to it.
-    pointer : bool
-        For a structure, whether the text is a pointer to it.
-    """
-
-    text: str
-    kind: Any
-    compound: bool = False
-    start: str = ""
-    root: str = ""
-    pointer: bool = False
+    text: str  # how it is written
+    kind: Any  # its type: a name as annotations have it, or a structure
+    compound: bool = False  # whether it needs parentheses as an operand
+    start: str = ""  # for an array, where it begins in what the text names
+    root: str = ""  # for an array or a structure, the parameter or local name that leads to it
+    pointer: bool = False  # for a structure, whether the text is a pointer to it
 
     @property
     def operand(self) -> str:

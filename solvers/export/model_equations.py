@@ -66,75 +66,37 @@ _TRIGGERS: dict[type, TriggerName] = {  # in the order in which the updates of a
 
 @dataclass(frozen=True)
 class ModelEvent:
-    """An event, and what its handler gives.
+    """An event, and what its handler gives."""
 
-    Attributes
-    ----------
-    path : str
-        Of the block, and the name of the handler.
-    kind : str
-        "publish", "discrete" or "unrestricted".
-    trigger : str
-        "initialization", "step", "clock", "witness" or "settling".
-    number : int
-        Which clock or witness function; -1 where it is neither.
-    expressions : list
-        The results of an update. A publish has a single one, which is not zero when it ends the
-        run, or none if it never does.
-    targets : list of int
-        Where the results of an update go: to the states, and beyond them to the discrete values.
-    reason : str
-        Why a publish ends the run.
-    """
-
-    path: str
-    kind: str
-    trigger: TriggerName
-    number: int
+    path: str  # of the block, and the name of the handler
+    kind: str  # "publish", "discrete" or "unrestricted"
+    trigger: TriggerName  # "initialization", "step", "clock", "witness" or "settling"
+    number: int  # which clock or witness function; -1 where it is neither
+    # The results of an update. A publish has a single one, which is not zero when it ends the run,
+    # or none if it never does.
     expressions: list[Any]
+    # Where the results of an update go: to the states, and beyond them to the discrete values.
     targets: list[int]
-    reason: str = ""
+    reason: str = ""  # why a publish ends the run
 
 
 @dataclass(frozen=True)
 class ModelSignal:
-    """A signal that can be asked for.
+    """A signal that can be asked for."""
 
-    Attributes
-    ----------
-    path : str
-        Its name.
-    reader : Reader
-        Where it is read.
-    expressions : list
-        Its components.
-    """
-
-    path: str
-    reader: Reader
-    expressions: list[Any]
+    path: str  # its name
+    reader: Reader  # where it is read
+    expressions: list[Any]  # its components
 
 
 @dataclass(frozen=True)
 class Closing:
-    """How a mechanism with loops is put together.
+    """How a mechanism with loops is put together."""
 
-    Attributes
-    ----------
-    path : str
-        Of the plant.
-    at : int
-        Where its state begins.
-    equations : ClosingEquations
-        What it takes, as symbols.
-    values : list
-        The arrays of these, one after the other, simplified.
-    """
-
-    path: str
-    at: int
-    equations: ClosingEquations
-    values: list[Any]
+    path: str  # of the plant
+    at: int  # where its state begins
+    equations: ClosingEquations  # what it takes, as symbols
+    values: list[Any]  # the arrays of these, one after the other, simplified
 
 
 class ModelEquations:
@@ -187,11 +149,6 @@ class ModelEquations:
         The signals.
     left_out : dict
         Why a signal cannot be had, by path; only where all were asked for.
-
-    Raises
-    ------
-    TraceError
-        When the derivatives, an event or a signal that was asked for cannot be traced.
     """
 
     def __init__(

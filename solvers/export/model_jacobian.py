@@ -40,31 +40,17 @@ _LONG = 20_000
 
 @dataclass(frozen=True)
 class ModelJacobian:
-    """The derivatives of the derivatives by the states.
+    """The derivatives of the derivatives by the states."""
 
-    Attributes
-    ----------
-    rows, columns : ndarray of int
-        Where the entries are that are not always zero.
-    factors : SparseFactors or None
-        What linear equations with them need; None where dense factors are as fast.
-    entries : list
-        Expressions of the entries; none where there is a plan.
-    slopes : list
-        With a plan, slopes of the derivatives along a direction, by seeds.
-    numbers : list
-        What slopes need, whatever the direction is.
-    plan : DirectionPlan or None
-        How entries come from slopes.
-    """
-
+    # rows, columns: where the entries are that are not always zero.
     rows: Indices
     columns: Indices
+    # What linear equations with them need; None where dense factors are as fast.
     factors: SparseFactors | None
-    entries: Sequence[Any] = ()
-    slopes: Sequence[Any] = ()
-    numbers: Sequence[Any] = ()
-    plan: DirectionPlan | None = None
+    entries: Sequence[Any] = ()  # expressions of the entries; none where there is a plan
+    slopes: Sequence[Any] = ()  # with a plan, slopes of the derivatives along a direction, by seeds
+    numbers: Sequence[Any] = ()  # what slopes need, whatever the direction is
+    plan: DirectionPlan | None = None  # how entries come from slopes
 
     @classmethod
     def of(cls, derivatives: Sequence[Any]) -> ModelJacobian:

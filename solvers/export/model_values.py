@@ -35,15 +35,6 @@ class ModelValues:
         Gets places for all of them.
     fixed : collection of str, optional
         Paths of the parameters that keep their values, and get none.
-
-    Attributes
-    ----------
-    info : dict
-        Tables of plain data: states, discrete values, parameters and inputs.
-    places : dict
-        Array, first entry and size of each value that can be set, by path.
-    numbers : list of float
-        With what the environment begins.
     """
 
     def __init__(
@@ -60,8 +51,10 @@ class ModelValues:
         self._path_of = Paths(context.system)
         start = np.zeros(environment.size)
         equations.discrete.read(context.store, start)
-        self.numbers: list[float] = start.tolist()
+        self.numbers: list[float] = start.tolist()  # with what the environment begins
+        # Array, first entry and size of each value that can be set, by path.
         self.places: dict[str, dict[str, Any]] = {}
+        # Tables of plain data: states, discrete values, parameters and inputs.
         self.info: dict[str, list[dict[str, Any]]] = {
             "parameters": self._parameters(),
             "relations": self._relations(),

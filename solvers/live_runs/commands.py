@@ -24,18 +24,11 @@ class Commands:
     ----------
     attempt : str
         What fails, for messages.
-
-    Attributes
-    ----------
-    lock : Lock
-        Held while a command or a step changes values.
-    runner : int or None
-        The thread that runs.
     """
 
     def __init__(self, attempt: str) -> None:
-        self.lock = Lock()
-        self.runner: int | None = None
+        self.lock = Lock()  # held while a command or a step changes values
+        self.runner: int | None = None  # the thread that runs
         self._attempt = attempt
         self._waiting: queue.Queue[tuple[Callable[[], Any], Future[Any]]] = queue.Queue(_WAITING)
 
@@ -98,15 +91,10 @@ class Interruption:
     """Takes note of the first signal inside of a ``with`` block; a second one interrupts at once.
 
     Outside of the main thread, which alone is interrupted, it does nothing.
-
-    Attributes
-    ----------
-    name : str
-        Of the signal; empty when none has come.
     """
 
     def __init__(self) -> None:
-        self.name = ""
+        self.name = ""  # of the signal; empty when none has come
         self._previous: dict[int, Any] = {}
 
     def __enter__(self) -> Interruption:

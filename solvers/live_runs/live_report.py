@@ -14,7 +14,7 @@ from flexure.diagrams.drawing.formats.new_figures import axes_or_new, saved
 from flexure.diagrams.drawing.formats.style import BLUE, ORANGE, check_file, name_axis, tidy
 from flexure.diagrams.interface.result_classes import Answer
 from flexure.diagrams.values.tables import Table
-from flexure.solvers.live_runs.channels import Channel
+from flexure.solvers.live_runs.connections.channels import Channel
 from flexure.solvers.live_runs.schedule import Durations, Schedule
 
 if TYPE_CHECKING:

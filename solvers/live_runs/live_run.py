@@ -26,19 +26,19 @@ from flexure.diagrams.contexts.value_places import Way
 from flexure.diagrams.interface.result_classes import Answer
 from flexure.diagrams.systems.system import System
 from flexure.diagrams.values.arrays import FloatArray, as_number
-from flexure.solvers.live_runs.channels import Entry, InputChannel, OutputChannel
 from flexure.solvers.live_runs.commands import Commands, Interruption
+from flexure.solvers.live_runs.connections.channels import Entry, InputChannel, OutputChannel
+from flexure.solvers.live_runs.connections.wiring import SignalReading
 from flexure.solvers.live_runs.desk import columns, sliders
 from flexure.solvers.live_runs.live_report import Figures, LiveReport
 from flexure.solvers.live_runs.recording import Recording
 from flexure.solvers.live_runs.schedule import Clock, Schedule
 from flexure.solvers.live_runs.snapshots import Snapshot, Snapshots
-from flexure.solvers.live_runs.wiring import SignalReading
 from flexure.solvers.simulation.simulator import Simulator
 
 if TYPE_CHECKING:
+    from flexure.solvers.live_runs.connections.software import Software
     from flexure.solvers.live_runs.live_page import LivePage
-    from flexure.solvers.live_runs.software import Software
 
 _PAUSED = 0.01  # seconds between two looks at commands
 _EVENTS = 1000

@@ -11,21 +11,11 @@ _MOST_CHANGES = 10_000
 
 
 class Snapshot(NamedTuple):
-    """All values at the beginning of a step.
+    """All values at the beginning of a step."""
 
-    Attributes
-    ----------
-    step : int
-        Its number.
-    context : Context
-        A copy of the context.
-    software : list of (bytes, int)
-        The memory of the compiled controllers.
-    """
-
-    step: int
-    context: Context
-    software: list[tuple[bytes, int]]
+    step: int  # its number
+    context: Context  # a copy of the context
+    software: list[tuple[bytes, int]]  # the memory of the compiled controllers
 
 
 class Snapshots:

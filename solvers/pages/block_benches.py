@@ -23,136 +23,67 @@ _TIME_SPAN = 10.0
 
 @dataclass
 class Axis:
-    """The abscissa of curves: a component of an input, or time.
+    """The abscissa of curves: a component of an input, or time."""
 
-    Attributes
-    ----------
-    name, unit : str
-        As people read them.
-    path : str or None
-        The input of the model; None for time.
-    component : int
-        Which of its components.
-    value : float
-        Where one looks first.
-    span : list of float
-        From where to where, at first.
-    """
-
+    # name, unit: as people read them.
     name: str
     unit: str
-    path: str | None
-    component: int
-    value: float
-    span: list[float]
+    path: str | None  # the input of the model; None for time
+    component: int  # which of its components
+    value: float  # where one looks first
+    span: list[float]  # from where to where, at first
 
 
 @dataclass
 class Reading:
-    """A component of a signal, which may be read with other inputs than those that are set.
+    """A component of a signal, which may be read with other inputs than those that are set."""
 
-    Attributes
-    ----------
-    signal : str
-        Path in the model.
-    component : int
-        Which of its components.
-    factor : float
-        By which it is multiplied.
-    instead : list
-        ``[axis, constant, factor]``: inputs that have ``constant + factor * value`` instead.
-    """
-
-    signal: str
-    component: int = 0
-    factor: float = 1.0
+    signal: str  # path in the model
+    component: int = 0  # which of its components
+    factor: float = 1.0  # by which it is multiplied
+    # ``[axis, constant, factor]``: inputs that have ``constant + factor * value`` instead.
     instead: list[tuple[int, float, float]] = field(default_factory=list)
 
 
 @dataclass
 class Curve:
-    """A curve: the sum of its readings.
+    """A curve: the sum of its readings."""
 
-    Attributes
-    ----------
-    name : str
-        What it is called.
-    reads : list of Reading
-        What it shows.
-    look : str
-        "total", "term" or "other".
-    """
-
-    name: str
-    reads: list[Reading]
-    look: str = "term"
+    name: str  # what it is called
+    reads: list[Reading]  # what it shows
+    look: str = "term"  # "total", "term" or "other"
 
 
 @dataclass
 class Chart:
-    """Curves over one axis.
+    """Curves over one axis."""
 
-    Attributes
-    ----------
-    title, unit : str
-        What is shown.
-    axis : int
-        Over which axis.
-    curves : list of Curve
-        The curves.
-    kind : str
-        "force", "energy", "power" or "signal".
-    """
-
+    # title, unit: what is shown.
     title: str
     unit: str
-    axis: int
+    axis: int  # over which axis
     curves: list[Curve]
-    kind: str = "signal"
+    kind: str = "signal"  # "force", "energy", "power" or "signal"
 
 
 @dataclass
 class View:
-    """Charts that are seen together, and the axes that belong to them.
+    """Charts that are seen together, and the axes that belong to them."""
 
-    Attributes
-    ----------
-    name : str
-        What is swept.
-    axes : list of int
-        Which axes.
-    charts : list of Chart
-        The charts.
-    """
-
-    name: str
-    axes: list[int]
+    name: str  # what is swept
+    axes: list[int]  # which axes
     charts: list[Chart]
 
 
 @dataclass
 class Bench:
-    """A system without states, in a context of its own.
+    """A system without states, in a context of its own."""
 
-    Attributes
-    ----------
-    system : System
-        What is traced.
-    context : Context
-        Its values; every input has one.
-    axes : list of Axis
-        What can be swept.
-    views : list of View
-        What is shown.
-    prefix : str
-        What paths of its parameters have before those of the block itself.
-    """
-
-    system: System
-    context: Context
-    axes: list[Axis]
-    views: list[View]
-    prefix: str = ""
+    system: System  # what is traced
+    context: Context  # its values; every input has one
+    axes: list[Axis]  # what can be swept
+    views: list[View]  # what is shown
+    prefix: str = ""  # what paths of its parameters have before those of the block itself
 
     @property
     def signals(self) -> list[str]:

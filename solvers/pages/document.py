@@ -47,22 +47,13 @@ STYLES = (*_SHARED, "diagram/diagram_view.css")
 
 
 class Outline(NamedTuple):
-    """Names of the assets of a kind of page.
+    """Names of the assets of a kind of page."""
 
-    Attributes
-    ----------
-    html : str
-        Its frame.
-    scripts, styles : tuple of str
-        What is joined in it.
-    moving : bool
-        Whether it shows mechanisms.
-    """
-
-    html: str
+    html: str  # its frame
+    # scripts, styles: what is joined in it.
     scripts: tuple[str, ...]
     styles: tuple[str, ...]
-    moving: bool = False
+    moving: bool = False  # whether it shows mechanisms
 
 
 #: A page in which a diagram runs.

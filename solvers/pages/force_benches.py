@@ -120,10 +120,8 @@ def terms_at(element: JointForceElement, values: Context, now: dict[str, Any]) -
 
 
 def _body_bench(element: BodyForceElement, values: Context) -> Bench:
-    """Return the bench of an element between bodies, which a motion moves against each other.
-
-    A beam with bodies inside of it is replaced by one without bodies.
-    """
+    """Return the bench of an element between bodies, which a motion moves against each other."""
+    # A beam with bodies inside of it is replaced by one without bodies.
     twin: Any = detached(element.undivided())
     probe = twin.declare_probe()
     own = with_values(twin, twin, element, values)
@@ -315,11 +313,9 @@ def _place_span(
     name: str,
     limits: Sequence[float],
 ) -> list[float]:
-    """Return from where to where a coordinate is swept at first.
-
-    These are the limits of the joint or the ends of a table with a tenth beyond, or follow from the
-    constants of the element, and are at least a usual range.
-    """
+    """Return from where to where a coordinate is swept at first."""
+    # These are the limits of the joint or the ends of a table with a tenth beyond, or follow from
+    # the constants of the element, and are at least a usual range.
     low, high = limits
     if np.isfinite(low) and np.isfinite(high) and low < high:
         beyond = 0.1 * (high - low)

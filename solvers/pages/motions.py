@@ -32,14 +32,9 @@ _AT_REST = RigidTransform(np.eye(3), np.zeros(3))
 
 
 class Coordinates(ABC):
-    """Coordinates of a frame C against a frame A.
+    """Coordinates of a frame C against a frame A."""
 
-    Attributes
-    ----------
-    names, units : tuple of str
-        Of each coordinate; "rad" where it turns.
-    """
-
+    # names, units: of each coordinate; "rad" where it turns.
     names: tuple[str, ...]
     units: tuple[str, ...]
 

@@ -64,30 +64,15 @@ _USED = 0.01  # utilization of limits that are listed
 
 @dataclass(frozen=True)
 class Subject:
-    """The subject of a report.
+    """The subject of a report."""
 
-    Attributes
-    ----------
-    system : System
-        The system of the experiment.
-    start : Context or None
-        The values with which it begins; None where the model of a stored sweep is not there.
-    question : str
-        What was asked.
-    signals : sequence or None
-        Which signals are shown.
-    result : SimulationResult or None
-        The run, if it is about one.
-    sweep : Sweep or None
-        The runs, if it is about many.
-    """
-
-    system: System
+    system: System  # the system of the experiment
+    # The values with which it begins; None where the model of a stored sweep is not there.
     start: Context | None
-    question: str
-    signals: Sequence[Any] | None
-    result: SimulationResult | None = None
-    sweep: Sweep | None = None
+    question: str  # what was asked
+    signals: Sequence[Any] | None  # which signals are shown
+    result: SimulationResult | None = None  # the run, if it is about one
+    sweep: Sweep | None = None  # the runs, if it is about many
 
 
 Section = Callable[[Subject], Iterable[str]]

@@ -60,29 +60,19 @@ _RESOLVED = 1e-6  # of a metric: less of a spread may be errors of the runs
 
 @dataclass(frozen=True, eq=False)
 class MetricIndices:
-    """The Sobol indices of one metric.
+    """The Sobol indices of one metric."""
 
-    Attributes
-    ----------
-    first, total : ndarray, shape (d,)
-        Indices of first and of total order by the number of the path.
-    first_interval, total_interval : ndarray, shape (d, 2)
-        Their confidence intervals, from a bootstrap over the rows.
-    variance : float
-        Variance of the metric.
-    rows : int
-        Of how many of the n rows all runs had a number.
-    regression : Regression
-        The plane through all runs. The squares of its standardized slopes are what the indices
-        would be if the metric were linear.
-    """
-
+    # first, total: indices of first and of total order by the number of the path, shape (d,).
     first: FloatArray
     total: FloatArray
+    # first_interval, total_interval: their confidence intervals, from a bootstrap over the rows,
+    # shape (d, 2).
     first_interval: FloatArray
     total_interval: FloatArray
-    variance: float
-    rows: int
+    variance: float  # variance of the metric
+    rows: int  # of how many of the n rows all runs had a number
+    # The plane through all runs. The squares of its standardized slopes are what the indices would
+    # be if the metric were linear.
     regression: Regression | None
 
 
@@ -326,11 +316,9 @@ def sobol_indices(
 
 
 def _warn_of_noise(measured: FloatArray, name: str, found: MetricIndices) -> None:
-    """Warn when a metric varies, but not with the values.
-
-    Noise that is drawn anew in each run has S = 0 and T = 1 for every value, which only a function
-    of products of all values has as well.
-    """
+    """Warn when a metric varies, but not with the values."""
+    # Noise that is drawn anew in each run has S = 0 and T = 1 for every value, which only a
+    # function of products of all values has as well.
     size = float(np.nanmax(np.abs(measured)))
     spread = math.sqrt(found.variance)
     if spread <= _RESOLVED * size:

@@ -54,13 +54,12 @@ def faults_of(name: str, item: Any, *, is_made: bool, is_error: bool) -> Iterato
         return
     doc = sections(item)
     has_example = any(line.startswith(">>>") for line in doc["Examples"])
-    if not has_example and not (is_made and doc["See Also"]):  # the function has one
+    if not has_example and not is_made:  # otherwise the function has one
         yield "an example"
-    if inspect.isfunction(item):
-        if re.match(r"(?:The|An?|\w+[^s]s) ", first):
-            yield f"a first line in the imperative, not {first!r}"
-        if not doc["See Also"]:
-            yield "See Also"
+    if not doc["See Also"]:
+        yield "See Also"
+    if inspect.isfunction(item) and re.match(r"(?:The|An?|\w+[^s]s) ", first):
+        yield f"a first line in the imperative, not {first!r}"
     if not is_made and "ade by `" not in (inspect.getdoc(item) or ""):
         given = inspect.signature(item).parameters.values()
         names = {each.name for each in given if each.kind is not each.VAR_KEYWORD}

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator
 from functools import cache
 from typing import Any
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from matplotlib.text import Text
@@ -245,4 +244,3 @@ def test_nothing_is_cut_off_covered_or_empty(name: str) -> None:
     width, height = figure.get_size_inches()
     assert 0.25 < width / height < 6.0
     assert faults(figure) == []
-    plt.close("all")

@@ -76,11 +76,10 @@ class BeamAssembly(FlexureAssembly):
         rests: float | None = None,
         **options: Any,
     ) -> None:
-        """Add a beam between two points of A, with its z axis across it.
-
-        An arc ends along its chord ``turned`` by a rotation, and starts turned back by it. Where it
-        ``rests`` at a part of its length, a length in a context moves its ends away from there.
-        """
+        """Add a beam between two points of A, with its z axis across it."""
+        # An arc ends along its chord ``turned`` by a rotation, and starts turned back by it. Where
+        # it ``rests`` at a part of its length, a length in a context moves its ends away from
+        # there.
         name = f"{self.name}_leaf{len(self.leaves) + 1}"
         chord = np.subtract(end, start)
         length = float(np.linalg.norm(chord))

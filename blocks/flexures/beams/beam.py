@@ -224,6 +224,11 @@ class Beam(PresentedBeam, StressedElement):
     ``temperature_gradient_rate`` and ``free_strain_rate``, zero by default: their work is in
     ``non_conservative_power``. The plant exports these inputs as ``<name>.temperature`` and so on.
 
+    See Also
+    --------
+    LeafSpring, WireFlexure : Beams of the two usual sections.
+    FlexibleBody : Any other shape.
+
     Examples
     --------
     A leaf spring of 100 x 20 x 0.5 mm on the world, with the stiffness of the textbook:

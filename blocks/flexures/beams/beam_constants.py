@@ -27,17 +27,10 @@ _HEAT, _FREE = ("temperature", "temperature_gradient"), "free_strain"
 
 
 class FreeStrain(NamedTuple):
-    """Strain without stress, or its rate.
+    """Strain without stress, or its rate."""
 
-    Attributes
-    ----------
-    axial : float or Symbol
-        Strain of the axis.
-    curvature_y, curvature_z : float or Symbol
-        Curvature about y and z, in 1/m.
-    """
-
-    axial: Array
+    axial: Array  # strain of the axis
+    # curvature_y, curvature_z: curvature about y and z, in 1/m.
     curvature_y: Array
     curvature_z: Array
 
@@ -198,10 +191,8 @@ def beam_constants(beam: Beam, place: int, context: Any) -> Array:
 
 
 def _states_at_rest(beam: Beam, h: Array, growth: Array, context: Any) -> list[Array]:
-    """Return q⁰, u⁰, w⁰ and l⁰ of an unstressed arc, and if there is free strain, their rates.
-
-    The rate of the stiffness takes the place of that of q_x⁰, which is zero.
-    """
+    """Return q⁰, u⁰, w⁰ and l⁰ of an unstressed arc, and if there is free strain, their rates."""
+    # The rate of the stiffness takes the place of that of q_x⁰, which is zero.
     y, z = (0.0, 0.0) if beam.curvature is None else beam.curvature(context)
     if not beam.free_strain:
         if beam.curvature is None:

@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, fields, replace
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 
+from flexure.blocks.flexures.beams.beam_strains import (
+    BeamStrains,
+    chord_of,
+    elongation,
+    turns_of,
+)
 from flexure.blocks.flexures.beams.bending_forms import STRAIGHT, Bending, Form
 from flexure.blocks.flexures.beams.planar_motion import (
     in_plane,
@@ -44,39 +50,6 @@ _REVERSED = np.deg2rad(179.0)  # angle from x of B at which a chord points backw
 def num_constants(*, damped: bool, curved: bool, strained: bool = False) -> int:
     """Return the size of the array of `BeamLaw.constants`, with or without what may be None."""
     return _OF_ALL + damped + _STATE_AT_REST * (2 if strained else curved)
-
-
-class BeamStrains(NamedTuple):
-    """How a beam is bent, twisted and stretched.
-
-    Attributes
-    ----------
-    length : float or Symbol
-        Distance l of the ends in m.
-    direction : array, shape (3,)
-        Unit vector n from the one to the other, expressed in B.
-    turns : array, shape (3,)
-        Mean curvature times length, q: the twist, and the bending about y and z, in rad.
-    chord : array, shape (2,)
-        Angles u and w of the chord along y and z, beyond those of a helix, in rad.
-    tilt : array, shape (2,)
-        The parts u* and w* of them by which the sections are turned; the rest is shear.
-    compliance : float or Symbol
-        Axial compliance D in m/N.
-    force : float or Symbol
-        Axial force N, positive in tension, in N.
-    bending : tuple of Bending
-        How the beam bends about y, and about z.
-    """
-
-    length: Array
-    direction: Array
-    turns: Array
-    chord: Array
-    tilt: Array
-    compliance: Array
-    force: Array
-    bending: tuple[Bending, Bending]
 
 
 @dataclass(frozen=True)
@@ -572,29 +545,3 @@ class BeamLaw(RotationVectorAngles):
 
 #: The constants in the order of their array, of which the last one may be missing.
 _NAMES = [each.name for each in fields(BeamLaw) if each.name not in _OTHERS]
-
-
-def chord_of(angles: Array, position: Array) -> tuple[Array, Array, Array]:
-    """Return l, n, and u and w, of the rotation vector θ and the position p."""
-    tx, ty, tz = angles
-    length = np.sqrt(dot(position, position))
-    nx, ny, nz = direction = position / length
-    u = 2.0 * ny / (1.0 + nx) - tx * ty / 24.0
-    w = 2.0 * nz / (1.0 + nx) - tx * tz / 24.0
-    return length, direction, scalars.array([u, w])
-
-
-def elongation(position: Array, length: Array, before: Array) -> Array:
-    """Return the length of a position less the one before, from the difference of their squares.
-
-    Along x of A, this difference is exact. The difference of the lengths themselves has their
-    rounding error, which times the axial stiffness is a force that shakes the nodes of a beam.
-    """
-    x, y, z = position
-    return ((x - before) * (x + before) + y * y + z * z) / (length + before)
-
-
-def turns_of(angles: Array, tilt: Array) -> Array:
-    """Return q, of the rotation vector θ and the mean turns u* and w* of the sections."""
-    (tx, ty, tz), (u, w) = angles, tilt
-    return scalars.array([tx + ty * u + tz * w, ty - tx * u, tz - tx * w])

@@ -276,11 +276,9 @@ def _plane_of_nodes(
     length: float,
     in_plane: InPlane,
 ) -> Frame:
-    """Return the frame on whose plane x-y the nodes are, and let both outer segments know it.
-
-    It is on the world if A keeps to that plane, so that the plane rests and trees are flat, and
-    otherwise on the body of A.
-    """
+    """Return the frame on whose plane x-y the nodes are, and let both outer segments know it."""
+    # It is on the world if A keeps to that plane, so that the plane rests and trees are flat, and
+    # otherwise on the body of A.
     A, normal, name = beam.frame_a, X_WA.R[:, 2], f"{beam.name}_plane"
     base, bodies = world, in_plane(world, normal)
     if A.body not in bodies:

@@ -8,14 +8,9 @@ from flexure.diagrams.values.arrays import Array
 
 
 class Form(NamedTuple):
-    """A quadratic form of how a beam bends in one plane, in an arc (by q) and like an S (by u*).
+    """A quadratic form of how a beam bends in one plane, in an arc (by q) and like an S (by u*)."""
 
-    Attributes
-    ----------
-    arc, curl : float or Symbol
-        Its entries on the diagonal.
-    """
-
+    # arc, curl: its entries on the diagonal.
     arc: Array
     curl: Array
 
@@ -29,14 +24,9 @@ class Form(NamedTuple):
 
 
 class MixedForm(NamedTuple):
-    """A quadratic form in which arcs and S mix, as in a beam that is tapered.
+    """A quadratic form in which arcs and S mix, as in a beam that is tapered."""
 
-    Attributes
-    ----------
-    arc, curl, mixed : float or Symbol
-        Its entries on the diagonal, and the one beside it.
-    """
-
+    # arc, curl, mixed: its entries on the diagonal, and the one beside it.
     arc: Array
     curl: Array
     mixed: Array
@@ -54,21 +44,11 @@ AnyForm: TypeAlias = Form | MixedForm
 
 
 class Bending(NamedTuple):
-    """How a beam bends in one of its planes.
+    """How a beam bends in one of its planes."""
 
-    Attributes
-    ----------
-    stiffness : Form or MixedForm
-        Twice the energy, in N m.
-    shortening : Form or MixedForm
-        Twice the shortening of the chord, in m.
-    softness : Form or MixedForm
-        Axial compliance, in m/N.
-    """
-
-    stiffness: AnyForm
-    shortening: AnyForm
-    softness: AnyForm
+    stiffness: AnyForm  # twice the energy, in N m
+    shortening: AnyForm  # twice the shortening of the chord, in m
+    softness: AnyForm  # axial compliance, in m/N
 
 
 #: Of a beam that does not bend in one of its planes.

@@ -56,10 +56,9 @@ class TaperedBeamLaw(BeamLaw):
     ----------
     axial_stiffness, torsion_stiffness, bending_stiffness_y, bending_stiffness_z
         Those of a uniform beam that is as soft.
-    planes : array, shape (18,)
-        Stiffness, shortening and softness (see `Bending`) about y, and then about z.
     """
 
+    # Stiffness, shortening and softness (see `Bending`) about y, and then about z, shape (18,).
     planes: Any = None
 
     @classmethod
@@ -126,10 +125,8 @@ class TaperedBeamLaw(BeamLaw):
 
 
 def _plane(h: Any, bend: Array, shear: Array, ratio: Any) -> list[Any]:
-    """Return stiffness, shortening and softness in one plane, of 1/EI and 1/(k G A).
-
-    They are those by q and by u* = u/(1 + Φ), of the mean ratio Φ.
-    """
+    """Return stiffness, shortening and softness in one plane, of 1/EI and 1/(k G A)."""
+    # They are those by q and by u* = u/(1 + Φ), of the mean ratio Φ.
 
     def integral(a: Any, b: Any) -> Any:
         return h * np.sum(WEIGHTS * a * b)

@@ -18,21 +18,12 @@ _GIVEN = 5  # numbers that all have: length, E, ν, G, and the factor of plates
 
 @dataclass(frozen=True)
 class Taper:
-    """Common data of all segments of a tapered beam.
+    """Common data of all segments of a tapered beam."""
 
-    Attributes
-    ----------
-    section : type of Section
-        What kind of section they have.
-    shear : bool
-        Whether shear forces deflect them.
-    damped, curved, strained : bool
-        Whether there are dampers, whether they are curved while they are unstressed, and whether
-        free strain changes that.
-    """
-
-    section: type[Section]
-    shear: bool
+    section: type[Section]  # what kind of section they have
+    shear: bool  # whether shear forces deflect them
+    # damped, curved, strained: whether there are dampers, whether they are curved while they are
+    # unstressed, and whether free strain changes that.
     damped: bool
     curved: bool
     strained: bool = False

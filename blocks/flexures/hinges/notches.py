@@ -21,32 +21,17 @@ _DEEP = 20.0  # depth of a shoulder over its fillet, the greatest of Peterson's 
 
 
 class Station(NamedTuple):
-    """A place along a notch, and how much of an integral along one half belongs to it.
+    """A place along a notch, and how much of an integral along one half belongs to it."""
 
-    Attributes
-    ----------
-    offset : float or Symbol
-        Distance x > 0 from the middle in m.
-    weight : float or Symbol
-        Weight in m; those of all stations add up to half of the length.
-    section : RectangleSection
-        The section there.
-    """
-
-    offset: Array
-    weight: Array
-    section: RectangleSection
+    offset: Array  # distance x > 0 from the middle in m
+    weight: Array  # weight in m; those of all stations add up to half of the length
+    section: RectangleSection  # the section there
 
 
 class StressConcentration(NamedTuple):
-    """How far stresses at a neck exceed those of a beam.
+    """How far stresses at a neck exceed those of a beam."""
 
-    Attributes
-    ----------
-    tension, bending : float or Symbol
-        Factors of the stress of a force along x, and of that of a moment about z.
-    """
-
+    # tension, bending: factors of the stress of a force along x, and of that of a moment about z.
     tension: Array
     bending: Array
 

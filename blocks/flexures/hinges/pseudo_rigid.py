@@ -37,36 +37,18 @@ _LOADS = ("end force", "guided", "end moment", "short")
 
 
 class Factors(NamedTuple):
-    """Constants of a pseudo-rigid-body model.
+    """Constants of a pseudo-rigid-body model."""
 
-    Attributes
-    ----------
-    radius : float
-        Radius factor γ: distance from the pivot to the end over the length.
-    stiffness : float
-        Moment of the spring over its angle, over E I/L.
-    greatest_angle : float
-        Up to which angle the model holds, in rad.
-    """
-
-    radius: float
-    stiffness: float
-    greatest_angle: float
+    radius: float  # radius factor γ: distance from the pivot to the end over the length
+    stiffness: float  # moment of the spring over its angle, over E I/L
+    greatest_angle: float  # up to which angle the model holds, in rad
 
 
 class FixedEnd(NamedTuple):
-    """Reactions of a flexure at its fixed end.
+    """Reactions of a flexure at its fixed end."""
 
-    Attributes
-    ----------
-    force : float or Symbol
-        Force along the unbent flexure in N, positive in tension.
-    moment : float or Symbol
-        Bending moment in N m, its magnitude.
-    """
-
-    force: Array
-    moment: Array
+    force: Array  # force along the unbent flexure in N, positive in tension
+    moment: Array  # bending moment in N m, its magnitude
 
 
 @dataclass(frozen=True)

@@ -20,14 +20,9 @@ _SAME = 1e-9  # of the shear modulus: what differs less follows from E and ν
 
 
 class MaterialConstants(NamedTuple):
-    """The constants of a `Material` in a context, which may be symbols.
+    """The constants of a `Material` in a context, which may be symbols."""
 
-    Attributes
-    ----------
-    youngs_modulus, poissons_ratio, shear_modulus, density : float or Symbol
-        As those of `Material`.
-    """
-
+    # youngs_modulus, poissons_ratio, shear_modulus, density: as those of `Material`.
     youngs_modulus: Array
     poissons_ratio: Array
     shear_modulus: Array

@@ -30,66 +30,32 @@ LARGEST_ANGLE = np.deg2rad(170.0)
 
 
 class Deformation(NamedTuple):
-    """How an element is deformed; it follows from the pose of C in A.
+    """How an element is deformed; it follows from the pose of C in A."""
 
-    Attributes
-    ----------
-    X_AC : RigidTransform
-        Pose of C in A, of which the position is r = p_AC.
-    R_AB : array, shape (3, 3)
-        Orientation of the frame B halfway between A and C.
-    sigma : array, shape (3,)
-        The vector σ = tan(θ/4) λ of the rotation from A to C.
-    angles : array, shape (3,)
-        The three angles q in rad.
-    position : array, shape (3,)
-        The position x = R_BA r of Co from Ao, expressed in B, in m.
-    strains : Any
-        What the law has computed of angles and position for all that follows, if anything.
-    """
-
-    X_AC: RigidTransform
-    R_AB: Array
-    sigma: Array
-    angles: Array
-    position: Array
+    X_AC: RigidTransform  # pose of C in A, of which the position is r = p_AC
+    R_AB: Array  # orientation of the frame B halfway between A and C, shape (3, 3)
+    sigma: Array  # the vector σ = tan(θ/4) λ of the rotation from A to C, shape (3,)
+    angles: Array  # the three angles q in rad, shape (3,)
+    position: Array  # the position x = R_BA r of Co from Ao, expressed in B, in m, shape (3,)
+    # What the law has computed of angles and position for all that follows, if anything.
     strains: Any = ()
 
 
 class DeformationRates(NamedTuple):
-    """How fast the deformation of an element changes.
+    """How fast the deformation of an element changes."""
 
-    Attributes
-    ----------
-    rate_matrix : array, shape (3, 3)
-        The matrix N of q̇ = N w_AC, with w_AC expressed in A.
-    angles : array, shape (3,)
-        The rates q̇ in rad/s.
-    position : array, shape (3,)
-        The exact rate ẋ in m/s.
-    work_rate : array, shape (3,)
-        The rate u in m/s along which the force does its work, expressed in B.
-    """
-
-    rate_matrix: Array
-    angles: Array
-    position: Array
+    rate_matrix: Array  # the matrix N of q̇ = N w_AC, with w_AC expressed in A, shape (3, 3)
+    angles: Array  # the rates q̇ in rad/s, shape (3,)
+    position: Array  # the exact rate ẋ in m/s, shape (3,)
+    # The rate u in m/s along which the force does its work, expressed in B, shape (3,).
     work_rate: Array
 
 
 class Loads(NamedTuple):
-    """Loads along the measures of a deformation, such as the slopes of an energy.
+    """Loads along the measures of a deformation, such as the slopes of an energy."""
 
-    Attributes
-    ----------
-    angles : array, shape (3,)
-        Torques about the axes of the three angles in N m.
-    position : array, shape (3,)
-        Force along the axes of B in N.
-    """
-
-    angles: Array
-    position: Array
+    angles: Array  # torques about the axes of the three angles in N m, shape (3,)
+    position: Array  # force along the axes of B in N, shape (3,)
 
 
 @dataclass(frozen=True)

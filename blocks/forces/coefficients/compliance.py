@@ -541,11 +541,9 @@ def _settling_product(zeta: float, fraction: float, attempt: str) -> float:
 
 
 def _oscillating(zeta: float, fraction: float) -> float:
-    """Return ωn ts below critical damping.
-
-    From each peak on, the motion repeats what it did from the start, smaller and mirrored. So the
-    crossing behind the last peak outside of the band is that of a wider band, in the first swing.
-    """
+    """Return ωn ts below critical damping."""
+    # From each peak on, the motion repeats what it did from the start, smaller and mirrored. So the
+    # crossing behind the last peak outside of the band is that of a wider band, in the first swing.
     from scipy.optimize import brentq
 
     beta = np.sqrt((1.0 - zeta) * (1.0 + zeta))
@@ -561,10 +559,8 @@ def _oscillating(zeta: float, fraction: float) -> float:
 
 
 def _creeping(zeta: float, fraction: float) -> float:
-    """Return ωn ts at and above critical damping.
-
-    With p = s1 τ the motion is ``exp(-p) (1 + p (1 - exp(-g p))/(g p))``, g = 2σ/s1, at every ζ.
-    """
+    """Return ωn ts at and above critical damping."""
+    # With p = s1 τ the motion is ``exp(-p) (1 + p (1 - exp(-g p))/(g p))``, g = 2σ/s1, at every ζ.
     from scipy.optimize import brentq
     from scipy.special import exprel
 

@@ -38,11 +38,6 @@ def branches_like_power(
     -------
     list of (float, float)
         Stiffness for a factor of 1, and relaxation time in s, from slow to fast.
-
-    Raises
-    ------
-    ValueRefusedError
-        When more than 40 branches would be needed.
     """
     decades = np.log10(high / low)
     count = 2 * max(int(_SAMPLES * decades), _SAMPLES) + 1

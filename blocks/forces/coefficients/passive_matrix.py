@@ -15,13 +15,7 @@ _ROUNDING = 1e-9
 
 
 def six_by_six(value: npt.ArrayLike, attempt: str) -> FloatArray:
-    """Return a matrix over six directions, also from its diagonal, with equal halves.
-
-    Raises
-    ------
-    ValueRefusedError
-        When it is neither of size 6 nor 6 by 6, not finite, or not passive.
-    """
+    """Return a matrix over six directions, also from its diagonal, with equal halves."""
     numbers = as_numbers(value, attempt)
     if numbers.shape not in {(6,), (6, 6)}:
         raise ValueRefusedError(

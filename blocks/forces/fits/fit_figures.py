@@ -18,24 +18,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Labels:
-    """The content of a figure of a fit.
+    """The content of a figure of a fit."""
 
-    Attributes
-    ----------
-    title : str
-        What is above.
-    over : str
-        What signals are drawn over.
-    points : list of ndarray
-        Its values, for each record.
-    names : dict of str to list of str
-        What the components of each signal are called.
-    """
-
-    title: str
-    over: str
-    points: list[FloatArray]
-    names: dict[str, list[str]]
+    title: str  # what is above
+    over: str  # what signals are drawn over
+    points: list[FloatArray]  # its values, for each record
+    names: dict[str, list[str]]  # what the components of each signal are called
 
 
 def plot_fit(fit: FitReport, labels: Labels, path: str | Path | None = None) -> Figure:
@@ -49,10 +37,6 @@ def plot_fit(fit: FitReport, labels: Labels, path: str | Path | None = None) -> 
         What to write.
     path : str or Path, optional
         Where to save the figure.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
     """
     panels = [
         (signal, component, name, unit)

@@ -50,23 +50,14 @@ _SETTLED = 0.01  # change of a deviation at which they end
 
 @dataclass(frozen=True)
 class Unknown:
-    """A number that a fit looks for.
+    """A number that a fit looks for."""
 
-    Attributes
-    ----------
-    name : str
-        What it is called in the report.
-    start, lower, upper : float
-        Where it starts, and its bounds.
-    logarithmic : bool
-        Whether its logarithm is looked for.
-    """
-
-    name: str
+    name: str  # what it is called in the report
+    # start, lower, upper: where it starts, and its bounds.
     start: float
     lower: float = -math.inf
     upper: float = math.inf
-    logarithmic: bool = False
+    logarithmic: bool = False  # whether its logarithm is looked for
 
     @property
     def size(self) -> float:

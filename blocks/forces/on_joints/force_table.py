@@ -142,14 +142,6 @@ def declare_table(
         A frozen copy.
     forces : NumericParameter
         The handle.
-
-    Raises
-    ------
-    DeclarationError
-        When the deflections do not increase strictly, from zero if so, do not make a line, or there
-        are not as many forces.
-    ValueRefusedError
-        When a force is below its bound or not finite.
     """
     attempt = f"Cannot make the table of '{block.name}'"
     points: FloatArray = freeze(as_numbers(deflections, attempt))

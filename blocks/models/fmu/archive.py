@@ -30,14 +30,7 @@ def hash_of(path: str, attempt: str) -> str:
 
 
 def unpack(path: str, attempt: str) -> Path:
-    """Unpack an FMU into a new temporary folder, or refuse it and leave nothing behind.
-
-    Raises
-    ------
-    DeclarationError
-        When it is no archive or a damaged one, contains no description, paths that lead out of it
-        or links, or is larger than 2 GiB.
-    """
+    """Unpack an FMU into a new temporary folder, or refuse it and leave nothing behind."""
     try:
         folder = Path(tempfile.mkdtemp(prefix="flexure-fmu-"))
     except OSError as error:

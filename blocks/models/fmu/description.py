@@ -30,42 +30,26 @@ _NUMBERS = {
 
 @dataclass(frozen=True)
 class Variable:
-    """A variable of an FMU that carries numbers.
+    """A variable of an FMU that carries numbers."""
 
-    Attributes
-    ----------
-    name, port : str
-        Its name in the FMU, and that of its port or parameter in the block.
-    reference : int
-        Its value reference.
-    access : str
-        What the functions that get and set it are called, such as "Float64".
-    shape : tuple of int
-        Empty for a scalar.
-    start : ndarray
-        Value at the start, of this shape; zeros if there is none.
-    is_continuous, is_fixed : bool
-        Whether it changes with continuous time, or never after the initialization.
-    unit, doc : str
-        Unit and description.
-    lower, upper : float
-        Bounds.
-    needs : tuple of int or None
-        Positions of the inputs that an output depends on; None for all of them.
-    """
-
+    # name, port: its name in the FMU, and that of its port or parameter in the block.
     name: str
     port: str
-    reference: int
-    access: str
-    shape: tuple[int, ...]
-    start: FloatArray
+    reference: int  # its value reference
+    access: str  # what the functions that get and set it are called, such as "Float64"
+    shape: tuple[int, ...]  # empty for a scalar
+    start: FloatArray  # value at the start, of this shape; zeros if there is none
+    # is_continuous, is_fixed: whether it changes with continuous time, or never after the
+    # initialization.
     is_continuous: bool
     is_fixed: bool
+    # unit, doc: unit and description.
     unit: str
     doc: str
+    # lower, upper: bounds.
     lower: float
     upper: float
+    # Positions of the inputs that an output depends on; None for all of them.
     needs: tuple[int, ...] | None = None
 
     @property
@@ -88,56 +72,28 @@ class Variable:
 
 @dataclass(frozen=True)
 class Facts:
-    """What is known of an FMU of one kind.
+    """What is known of an FMU of one kind."""
 
-    Attributes
-    ----------
-    version : {"2.0", "3.0"}
-        Version of FMI.
-    kind : {"me", "cs"}
-        Model Exchange or Co-Simulation.
-    identifier, token : str
-        Name of the binary, and the token that it must have.
-    inputs, outputs, parameters : tuple of Variable
-        What becomes ports and parameters.
-    states : tuple of (str, int, int, int)
-        Name, size, value reference of the state and of its derivative.
-    indicators : int
-        Number of event indicators.
-    can : frozenset of str
-        Capabilities: "restore", "serialize", "derivatives", "vary" (the step).
-    notes_steps : bool
-        Whether it has to hear of every completed step.
-    step : float or None
-        Step size that it suggests, in s.
-    left_out : tuple of str
-        Names of variables that carry no numbers, such as texts.
-    """
-
-    version: str
-    kind: str
+    version: str  # of FMI, "2.0" or "3.0"
+    kind: str  # "me" for Model Exchange, "cs" for Co-Simulation
+    # identifier, token: name of the binary, and the token that it must have.
     identifier: str
     token: str
+    # inputs, outputs, parameters: what becomes ports and parameters.
     inputs: tuple[Variable, ...]
     outputs: tuple[Variable, ...]
     parameters: tuple[Variable, ...]
+    # Name, size, value reference of the state and of its derivative.
     states: tuple[tuple[str, int, int, int], ...]
-    indicators: int
-    can: frozenset[str]
-    notes_steps: bool
-    step: float | None
-    left_out: tuple[str, ...]
+    indicators: int  # number of event indicators
+    can: frozenset[str]  # capabilities: "restore", "serialize", "derivatives", "vary" (the step)
+    notes_steps: bool  # whether it has to hear of every completed step
+    step: float | None  # step size that it suggests, in s
+    left_out: tuple[str, ...]  # names of variables that carry no numbers, such as texts
 
 
 def read_facts(folder: Path, kind: str, attempt: str) -> Facts:
-    """Read the description in the folder of an FMU.
-
-    Raises
-    ------
-    DeclarationError
-        When it is not valid, of another version than 2.0 and 3.0, has clocks, or is not of the
-        kind that is asked for.
-    """
+    """Read the description in the folder of an FMU."""
     fmpy = import_extra("fmpy.model_description", "fmi", attempt)
     try:
         text = (folder / DESCRIPTION).read_bytes()

@@ -40,27 +40,15 @@ Numbers: TypeAlias = tuple[tuple[Any, ...], ...]
 
 
 class Setting(NamedTuple):
-    """A point at which an FMU is asked.
+    """A point at which an FMU is asked."""
 
-    Attributes
-    ----------
-    memory : dict or None
-        What the context keeps.
-    parameters, discrete : tuple of tuple
-        Values of all parameters, and of the inputs that are not continuous.
-    time : float
-        In s.
-    x : tuple of float
-        Continuous states.
-    inputs : tuple of (int, tuple)
-        Continuous inputs, by position, as far as the question depends on them.
-    """
-
-    memory: Memory | None
+    memory: Memory | None  # what the context keeps
+    # parameters, discrete: values of all parameters, and of the inputs that are not continuous.
     parameters: Numbers
     discrete: Numbers
-    time: float
-    x: tuple[float, ...]
+    time: float  # in s
+    x: tuple[float, ...]  # continuous states
+    # Continuous inputs, by position, as far as the question depends on them.
     inputs: tuple[tuple[int, tuple[Any, ...]], ...]
 
 

@@ -59,15 +59,7 @@ class Runtime:
         self.__dict__.update(state, _lock=Lock())
 
     def ask(self, question: str, *arguments: Any) -> Any:
-        """Ask a question, a method of `Instance`.
-
-        Raises
-        ------
-        EvaluationError
-            When the FMU refuses; with the latest messages of its log.
-        SimulationError
-            When its own process ends.
-        """
+        """Ask a question, a method of `Instance`."""
         with self._lock:
             if self._machine is None:
                 self._open()

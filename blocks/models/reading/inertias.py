@@ -43,10 +43,6 @@ def link_inertia(
         What becomes of moments that no body can have.
     repairs : LeftOut
         Gets a line for what was repaired.
-
-    Returns
-    -------
-    SpatialInertia
     """
     if unphysical == "repair" and np.isfinite(six).all():
         if mass == 0.0 and six.any():

@@ -265,17 +265,6 @@ def read_xml(source: str | Path, extra: str) -> Element:
         Name of a file, or the text itself: what contains ``<`` is no name.
     extra : str
         The extra that installs the parser.
-
-    Returns
-    -------
-    Element
-
-    Raises
-    ------
-    DeclarationError
-        When the file cannot be read or is not well-formed.
-    MissingExtraError
-        When lxml is not installed.
     """
     if not isinstance(source, (str, Path)):
         raise DeclarationError(

@@ -45,21 +45,13 @@ Axis: TypeAlias = tuple[Joint, int]
 
 
 class JointKind(NamedTuple):
-    """How a kind of joint is written.
+    """How a kind of joint is written."""
 
-    Attributes
-    ----------
-    name : str
-        Its type in the format.
-    can_turn_around : bool
-        Whether it is the same joint from the child to the parent, with the opposite axis.
-    has_axes : bool
-        Whether each of its coordinates has an axis with limits, friction and, where the format has
-        them, a spring.
-    """
-
-    name: str
+    name: str  # its type in the format
+    # Whether it is the same joint from the child to the parent, with the opposite axis.
     can_turn_around: bool = False
+    # Whether each of its coordinates has an axis with limits, friction and, where the format has
+    # them, a spring.
     has_axes: bool = False
 
 

@@ -9,38 +9,21 @@ from flexure.diagrams.values.arrays import Array
 
 
 class Placement(NamedTuple):
-    """Where a body B is, and how it can move in the body P that is next to it inboard.
+    """Where a body B is, and how it can move in the body P that is next to it inboard."""
 
-    Attributes
-    ----------
-    R_WB, p_WB : array, shapes (3, 3) and (3,)
-        Pose of B in the world.
-    p_PB_W : array, shape (3,)
-        Position of Bo from Po, expressed in the world.
-    H_PB_W : array, shape (6, nv)
-        Spatial velocity of B in P at Bo per velocity of the joint: V_PB_W = H_PB_W v.
-    X_PB : RigidTransform
-        Pose of B in P.
-    """
-
+    # R_WB, p_WB: pose of B in the world, shapes (3, 3) and (3,).
     R_WB: Array
     p_WB: Array
-    p_PB_W: Array
+    p_PB_W: Array  # position of Bo from Po, expressed in the world, shape (3,)
+    # Spatial velocity of B in P at Bo per velocity of the joint: V_PB_W = H_PB_W v, shape (6, nv).
     H_PB_W: Array
-    X_PB: RigidTransform
+    X_PB: RigidTransform  # pose of B in P
 
 
 class BodyMotion(NamedTuple):
-    """How a body B moves.
+    """How a body B moves."""
 
-    Attributes
-    ----------
-    V_WB : array, shape (6,)
-        Spatial velocity of B in the world at Bo, expressed in the world.
-    A_bias : array, shape (6,)
-        What is left of the spatial acceleration of B when neither the body P inboard of it nor the
-        velocities of the joint change: Coriolis and centripetal terms, and those of Ḣ v.
-    """
-
-    V_WB: Array
+    V_WB: Array  # spatial velocity of B in the world at Bo, expressed in the world, shape (6,)
+    # What is left of the spatial acceleration of B when neither the body P inboard of it nor the
+    # velocities of the joint change: Coriolis and centripetal terms, and those of Ḣ v, shape (6,).
     A_bias: Array

@@ -39,32 +39,17 @@ _TO_AXIS = {
 
 
 class Primitive(NamedTuple):
-    """A part of a shape.
+    """A part of a shape."""
 
-    Attributes
-    ----------
-    kind : str
-        ``"box"`` with its three extents as size, ``"ellipsoid"`` with half of them, ``"tube"``
-        along z with inner radius, outer radius and length, ``"capsule"`` along z with radius and
-        length of its cylinder, ``"rod"`` along z with its length, ``"point"`` or ``"mesh"``.
-    size : tuple of float
-        Lengths in m.
-    R : array, shape (3, 3)
-        Rotation matrix of its axes in the body.
-    p : array, shape (3,)
-        Position of its center in the body in m.
-    color : str or None
-        As ``"#rrggbb"``; None for the color of the body.
-    mesh : Mesh or None
-        The surface of a mesh.
-    """
-
+    # ``"box"`` with its three extents as size, ``"ellipsoid"`` with half of them, ``"tube"`` along
+    # z with inner radius, outer radius and length, ``"capsule"`` along z with radius and length of
+    # its cylinder, ``"rod"`` along z with its length, ``"point"`` or ``"mesh"``.
     kind: str
-    size: tuple[float, ...]
-    R: FloatArray
-    p: FloatArray
-    color: str | None = None
-    mesh: Mesh | None = None
+    size: tuple[float, ...]  # lengths in m
+    R: FloatArray  # rotation matrix of its axes in the body, shape (3, 3)
+    p: FloatArray  # position of its center in the body in m, shape (3,)
+    color: str | None = None  # as ``"#rrggbb"``; None for the color of the body
+    mesh: Mesh | None = None  # the surface of a mesh
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -26,17 +26,11 @@ MOST_TRIANGLES = 4000
 
 
 class Mesh(NamedTuple):
-    """A surface.
+    """A surface."""
 
-    Attributes
-    ----------
-    vertices : array, shape (n, 3)
-        Points in m.
-    triangles : array of int, shape (m, 3)
-        Numbers of the three corners of each triangle, counter-clockwise seen from outside.
-    """
-
-    vertices: FloatArray
+    vertices: FloatArray  # points in m, shape (n, 3)
+    # Numbers of the three corners of each triangle, counter-clockwise seen from outside, shape (m,
+    # 3).
     triangles: npt.NDArray[np.intp]
 
 
@@ -160,12 +154,6 @@ def solid_moments(mesh: Mesh, attempt: str) -> tuple[float, FloatArray, FloatArr
 
     They are sums over tetrahedra with a common corner, whose integral of x xᵀ is
     ``V/20 (s sᵀ + a aᵀ + b bᵀ + c cᵀ)`` with the edges a, b, c from it and s = a + b + c.
-
-    Raises
-    ------
-    DeclarationError
-        When the surface has holes, edges of several triangles or copies of triangles, or encloses
-        nothing.
     """
     starts = mesh.triangles.ravel()
     ends = np.roll(mesh.triangles, -1, axis=1).ravel()

@@ -12,17 +12,10 @@ from flexure.diagrams.values.arrays import Array
 
 
 class PointMotion(NamedTuple):
-    """How a body moves at its point P, expressed in the world.
+    """How a body moves at its point P, expressed in the world."""
 
-    Attributes
-    ----------
-    p_WP : array, shape (3,)
-        Position of P in the world.
-    V, A : array, shape (6,)
-        Spatial velocity and acceleration of the body at P.
-    """
-
-    p_WP: Array
+    p_WP: Array  # position of P in the world, shape (3,)
+    # V, A: spatial velocity and acceleration of the body at P, shape (6,).
     V: Array
     A: Array
 
@@ -38,10 +31,6 @@ def motion_at(placement: Placement, motion: BodyMotion, A_WB: Array, p_BP: Array
         Its spatial acceleration at Bo, expressed in the world.
     p_BP : array_like, shape (3,)
         Position of P from Bo, expressed in B, in m.
-
-    Returns
-    -------
-    PointMotion
     """
     p, w = placement.R_WB @ p_BP, motion.V_WB[:3]
     A = shift_spatial_velocity(A_WB, p)
@@ -70,10 +59,6 @@ def seen_from(M: PointMotion, P: PointMotion) -> PointMotion:
     ----------
     M, P : PointMotion
         The motion of the frame at its origin, and that at P.
-
-    Returns
-    -------
-    PointMotion
     """
     r, w = P.p_WP - M.p_WP, M.V[:3]
     V = P.V - shift_spatial_velocity(M.V, r)

@@ -14,33 +14,16 @@ from flexure.diagrams.values.arrays import FloatArray, as_number, check_bounds
 
 
 class Solid(NamedTuple):
-    """A solid of uniform density; all but meshes are around the origin, along principal axes.
+    """A solid of uniform density; all but meshes are around the origin, along principal axes."""
 
-    Attributes
-    ----------
-    what : str
-        Its name, for errors.
-    kind : str
-        How it is drawn: ``"rod"``, ``"box"``, ``"ellipsoid"``, ``"tube"`` or ``"capsule"``.
-    size : tuple of float
-        Its lengths in m, as a `Primitive` of that kind has them.
-    moments : array, shape (3,) or (3, 3)
-        Moments of inertia, or inertia, about its center per mass, in m².
-    volume : float
-        In m³; zero for lines and surfaces.
-    axis : str
-        The axis of symmetry, where there is one.
-    center : tuple of float
-        Its center of mass in m.
-    """
-
-    what: str
-    kind: str
-    size: tuple[float, ...]
+    what: str  # its name, for errors
+    kind: str  # how it is drawn: ``"rod"``, ``"box"``, ``"ellipsoid"``, ``"tube"`` or ``"capsule"``
+    size: tuple[float, ...]  # its lengths in m, as a `Primitive` of that kind has them
+    # Moments of inertia, or inertia, about its center per mass, in m², shape (3,) or (3, 3).
     moments: FloatArray
-    volume: float = 0.0
-    axis: Axis = "z"
-    center: tuple[float, ...] = (0.0, 0.0, 0.0)
+    volume: float = 0.0  # in m³; zero for lines and surfaces
+    axis: Axis = "z"  # the axis of symmetry, where there is one
+    center: tuple[float, ...] = (0.0, 0.0, 0.0)  # its center of mass in m
 
 
 def mesh(surface: Mesh) -> Solid:

@@ -23,15 +23,11 @@ class Division:
         The bodies inside.
     segments : iterable of BodyForceElement
         The blocks between them, from the first frame of the element to its last one.
-
-    Attributes
-    ----------
-    wires : list of tuple
-        Pairs of ports that the plant connects.
     """
 
     def __init__(self, nodes: Iterable[Body] = (), segments: Iterable[Any] = ()) -> None:
         self.nodes, self.segments = tuple(nodes), tuple(segments)
+        # Pairs of ports that the plant connects.
         self.wires: list[tuple[OutputPort, InputPort]] = []
 
     def __bool__(self) -> bool:

@@ -34,22 +34,13 @@ from flexure.diagrams.values.arrays import Array
 
 
 class JointEnd(NamedTuple):
-    """Where an element acts on a joint, and the ports that know how the joint moves.
-
-    Attributes
-    ----------
-    joint : Joint
-        The joint.
-    position, velocity : InputPort
-        Its positions and velocities.
-    force : LeafOutputPort
-        The generalized force along its velocities.
-    """
+    """Where an element acts on a joint, and the ports that know how the joint moves."""
 
     joint: Joint
+    # position, velocity: its positions and velocities.
     position: InputPort
     velocity: InputPort
-    force: LeafOutputPort
+    force: LeafOutputPort  # the generalized force along its velocities
 
 
 class ForceElement(Presented, Limited):
@@ -201,21 +192,11 @@ class ForceElement(Presented, Limited):
 
 
 class FrameMotion(NamedTuple):
-    """Pose and velocity of a frame F on a body B.
+    """Pose and velocity of a frame F on a body B."""
 
-    Attributes
-    ----------
-    X_WF : RigidTransform
-        Pose of F in the world.
-    V_WF : array, shape (6,)
-        Spatial velocity of F in the world, at Fo, expressed in the world.
-    p_BF : array, shape (3,)
-        Position of Fo from Bo, expressed in the world.
-    """
-
-    X_WF: RigidTransform
-    V_WF: Array
-    p_BF: Array
+    X_WF: RigidTransform  # pose of F in the world
+    V_WF: Array  # spatial velocity of F in the world, at Fo, expressed in the world, shape (6,)
+    p_BF: Array  # position of Fo from Bo, expressed in the world, shape (3,)
 
     def force_on_body(self, F_Fo: Array) -> Array:
         """Return a spatial force on F about Fo as one about Bo, both expressed in the world."""
@@ -224,29 +205,17 @@ class FrameMotion(NamedTuple):
 
 @dataclass(frozen=True)
 class BodyAttachment:
-    """Where an element is attached to a body, and the ports that know how the body moves.
+    """Where an element is attached to a body, and the ports that know how the body moves."""
 
-    Attributes
-    ----------
-    label : str
-        The letter that names the frame in equations.
-    frame : Frame
-        The frame on the body at which the element is attached.
-    pose, velocity : InputPort or None
-        Pose X_WB and spatial velocity V_WB of the body; None for the world.
-    offset : callable or None
-        Returns how far along the x axis of the frame the element is attached, in m, for a context;
-        None if it is attached at the frame.
-    strain : InputPort or None
-        Thermal strain of the body, if it expands.
-    """
-
-    label: str
-    frame: Frame
+    label: str  # the letter that names the frame in equations
+    frame: Frame  # the frame on the body at which the element is attached
+    # pose, velocity: pose X_WB and spatial velocity V_WB of the body; None for the world.
     pose: InputPort | None
     velocity: InputPort | None
+    # Returns how far along the x axis of the frame the element is attached, in m, for a context;
+    # None if it is attached at the frame.
     offset: Calculation | None = None
-    strain: InputPort | None = None
+    strain: InputPort | None = None  # thermal strain of the body, if it expands
 
     @property
     def body(self) -> Body:

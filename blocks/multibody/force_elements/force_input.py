@@ -13,25 +13,15 @@ from flexure.diagrams.values.arrays import Array
 
 @dataclass(frozen=True)
 class ForceInput:
-    """An input of a tree through which forces come in.
+    """An input of a tree through which forces come in."""
 
-    Attributes
-    ----------
-    name : str
-        Name of the port.
-    target : Body or Joint
-        What the force acts on: a body, with a spatial force about its origin expressed in the
-        world, or a joint, with a generalized force.
-    is_internal : bool
-        Whether a force element gives it, which accounts for its power by itself.
-    limit : float
-        Greatest magnitude of each component that has an effect.
-    """
-
-    name: str
+    name: str  # name of the port
+    # What the force acts on: a body, with a spatial force about its origin expressed in the world,
+    # or a joint, with a generalized force.
     target: Body | Joint
+    # Whether a force element gives it, which accounts for its power by itself.
     is_internal: bool = False
-    limit: float = np.inf
+    limit: float = np.inf  # greatest magnitude of each component that has an effect
 
     def limited(self, value: Array) -> Array:
         """Return what of the value at the port has an effect."""

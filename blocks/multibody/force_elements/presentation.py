@@ -16,52 +16,33 @@ if TYPE_CHECKING:
 
 
 class Ribbon(NamedTuple):
-    """The drawn shape of a flexure: sections along a center line through frames on bodies.
+    """The drawn shape of a flexure: sections along a center line through frames on bodies."""
 
-    Attributes
-    ----------
-    frames : sequence of (Frame, array of shape (3, 3))
-        Frames from one end to the other. The rows of each array, in its frame, are a point of the
-        center line, the direction of the line and the direction of the width.
-    length : float
-        Length of the line between two neighboring frames in m.
-    outlines : callable
-        ``outlines(parts)`` returns the corners (y, z) of the sections at fractions of the length
-        from 0 to 1, of shape (n, q, 2), counter-clockwise seen from the far end. One section is
-        enough if all are equal.
-    stress : LeafOutputPort
-        Output with the stress along the line: the same number of values per interval, or one.
-    strength : NumericParameter or None
-        Yield strength of the material.
-    """
-
+    # Frames from one end to the other. The rows of each array, in its frame, are a point of the
+    # center line, the direction of the line and the direction of the width, shape (3, 3)).
     frames: Sequence[tuple[Frame, FloatArray]]
-    length: float
+    length: float  # length of the line between two neighboring frames in m
+    # ``outlines(parts)`` returns the corners (y, z) of the sections at fractions of the length from
+    # 0 to 1, of shape (n, q, 2), counter-clockwise seen from the far end. One section is enough if
+    # all are equal.
     outlines: Callable[[FloatArray], FloatArray]
+    # Output with the stress along the line: the same number of values per interval, or one.
     stress: LeafOutputPort
-    strength: NumericParameter | None
+    strength: NumericParameter | None  # yield strength of the material
 
 
 class Probe(NamedTuple):
-    """A quantity along an element, which a page plots over the position.
+    """A quantity along an element, which a page plots over the position."""
 
-    Attributes
-    ----------
-    input, output : str
-        Names of the input for the position and of the output with the quantity.
-    reach : callable
-        ``reach(context)`` returns the largest position; the smallest is its negative.
-    place, place_unit : str
-        Name of the position, such as ``"place along the notch"``, and its unit.
-    quantity, title, unit : str
-        Name of the quantity, title of its chart, and its unit.
-    """
-
+    # input, output: names of the input for the position and of the output with the quantity.
     input: str
     output: str
+    # ``reach(context)`` returns the largest position; the smallest is its negative.
     reach: Callable[[Any], float]
+    # place, place_unit: name of the position, such as ``"place along the notch"``, and its unit.
     place: str
     place_unit: str
+    # quantity, title, unit: name of the quantity, title of its chart, and its unit.
     quantity: str
     title: str
     unit: str

@@ -22,15 +22,9 @@ _TOLERANCE = 1e-10
 
 @dataclass(frozen=True)
 class AssembledStarts:
-    """The assembly of a tree before a motion begins.
+    """The assembly of a tree before a motion begins."""
 
-    Attributes
-    ----------
-    joints : tuple of Joint
-        The joints that keep their positions and velocities.
-    """
-
-    joints: tuple[Joint, ...]
+    joints: tuple[Joint, ...]  # the joints that keep their positions and velocities
 
     def held(self, tree: TreeDynamics, context: Any) -> npt.NDArray[np.bool_]:
         """Return which velocities are held, those of locked joints among them."""

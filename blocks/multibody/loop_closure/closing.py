@@ -39,58 +39,34 @@ _MEANINGS = {
 
 @dataclass(frozen=True)
 class Closure:
-    """How the constraints of a plant are met in a context.
+    """How the constraints of a plant are met in a context."""
 
-    Attributes
-    ----------
-    error : float
-        Largest error of an equation that is left.
-    iterations : int
-        Number of steps that were taken.
-    mobility : int
-        Number of velocities that can be chosen, locked joints left out.
-    position_mobility : int
-        Number of displacements that can be chosen: more than velocities where equations between
-        velocities, as of rolling, are not those of positions.
-    num_redundant : int
-        Number of equations that others imply here. Reactions are those with the least sum of
-        squares then.
-    redundant : mapping of str to int
-        The same by the names of the constraints; an equation counts where those before it imply it.
-    singularity : {"change point", "dead point"} or None
-        Whether this is a singular configuration: a change point, where more equations are redundant
-        than nearby, so that the mechanism can go on in more than one way; or a dead point of the
-        joints that were held, which do not determine the velocities of the others here.
-    """
-
-    error: float
-    iterations: int
-    mobility: int
+    error: float  # largest error of an equation that is left
+    iterations: int  # number of steps that were taken
+    mobility: int  # number of velocities that can be chosen, locked joints left out
+    # Number of displacements that can be chosen: more than velocities where equations between
+    # velocities, as of rolling, are not those of positions.
     position_mobility: int
+    # Number of equations that others imply here. Reactions are those with the least sum of squares
+    # then.
     num_redundant: int
+    # The same by the names of the constraints; an equation counts where those before it imply it.
     redundant: Mapping[str, int]
+    # Whether this is a singular configuration: a change point, where more equations are redundant
+    # than nearby, so that the mechanism can go on in more than one way; or a dead point of the
+    # joints that were held, which do not determine the velocities of the others here.
     singularity: Literal["change point", "dead point"] | None
 
 
 class Equations(NamedTuple):
-    """All equations of the constraints in a context.
+    """All equations of the constraints in a context."""
 
-    Attributes
-    ----------
-    errors : ndarray
-        The values φ of the equations between positions.
-    rates : ndarray
-        The rates φ̇ of these, and the values w of equations between velocities alone.
-    J : ndarray
-        The derivatives of these by the velocities; zeros for equations that do not hold now.
-    of_positions : ndarray of bool
-        Which rows of these belong to equations between positions.
-    """
-
-    errors: FloatArray
+    errors: FloatArray  # the values φ of the equations between positions
+    # The rates φ̇ of these, and the values w of equations between velocities alone.
     rates: FloatArray
+    # The derivatives of these by the velocities; zeros for equations that do not hold now.
     J: FloatArray
-    of_positions: npt.NDArray[np.bool_]
+    of_positions: npt.NDArray[np.bool_]  # which rows of these belong to equations between positions
 
 
 def calc_equations(tree: TreeDynamics, context: Any, *, modes: bool = False) -> Equations:
@@ -141,24 +117,18 @@ class Freedom:
     limited : bool
         Whether the limits of the positions of joints count. They do for coordinates whose
         velocities are their rates, and that are not held.
-
-    Attributes
-    ----------
-    held : array of bool, shape (num_velocities,)
-        These velocities.
-    limits : array, shape (2, num_positions)
-        Lower and upper limits of the positions, infinite where there are none.
-    places : array of int, shape (num_velocities,)
-        Which position a velocity moves, where it has limits.
     """
 
     def __init__(
         self, tree: TreeDynamics, held: npt.NDArray[np.bool_], *, limited: bool = True
     ) -> None:
         topology = tree.topology
-        self.held = held
+        self.held = held  # these velocities, shape (num_velocities,)
         self._tree = tree
+        # Lower and upper limits of the positions, infinite where there are none, shape (2,
+        # num_positions).
         self.limits = np.array([[-np.inf], [np.inf]]) * np.ones(topology.num_positions)
+        # Which position a velocity moves, where it has limits, shape (num_velocities,).
         self.places = np.zeros(topology.num_velocities, dtype=np.intp)
         for each in topology.mobilizers:
             if limited and each.joint.velocities_are_rates:
@@ -202,10 +172,6 @@ def assemble(tree: TreeDynamics, context: Context, freedom: Freedom, tolerance: 
         What may move.
     tolerance : float
         Largest error that is left.
-
-    Returns
-    -------
-    Closure
 
     Raises
     ------
@@ -379,13 +345,7 @@ def close_anyhow(
 def fit_velocities(
     tree: TreeDynamics, trial: Any, held: npt.NDArray[np.bool_], tolerance: float
 ) -> None:
-    """Change free velocities as little as constraints ask for.
-
-    Raises
-    ------
-    EvaluationError
-        When free velocities cannot make all fit.
-    """
+    """Change free velocities as little as constraints ask for."""
     equations = calc_equations(tree, trial)
     change = _least_solution(equations.J, equations.rates, held)
     x = tree.state.get(trial).copy()

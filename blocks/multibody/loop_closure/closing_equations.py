@@ -15,40 +15,20 @@ from flexure.diagrams.values.arrays import Array, FloatArray
 
 
 class ClosingEquations(NamedTuple):
-    """All that `assemble` asks of a tree, for n positions and m velocities.
+    """All that `assemble` asks of a tree, for n positions and m velocities."""
 
-    Attributes
-    ----------
-    errors, rates : array
-        Errors of the equations between positions, and rates of all equations.
-    J : array, shape (len(rates), m)
-        Derivatives of the rates by the velocities.
-    of_positions : list of bool
-        Which rows of these belong to equations between positions.
-    moves : array, shape (n, m)
-        Rates of the positions for each velocity.
-    free : array, shape (m,)
-        Zero for velocities that are held.
-    limits : ndarray, shape (2, n)
-        Of positions, where the velocities that belong to them are free.
-    places : ndarray of int, shape (m,)
-        Which position belongs to a velocity.
-    normal : list of list of int
-        Positions that are divided by their norm.
-    is_told : bool
-        Whether starts are put together in Python, too.
-    """
-
+    # errors, rates: errors of the equations between positions, and rates of all equations.
     errors: Array
     rates: Array
-    J: Array
-    of_positions: list[bool]
-    moves: Array
-    free: Array
+    J: Array  # derivatives of the rates by the velocities, shape (len(rates), m)
+    of_positions: list[bool]  # which rows of these belong to equations between positions
+    moves: Array  # rates of the positions for each velocity, shape (n, m)
+    free: Array  # zero for velocities that are held, shape (m,)
+    # Of positions, where the velocities that belong to them are free, shape (2, n).
     limits: FloatArray
-    places: npt.NDArray[np.intp]
-    normal: list[list[int]]
-    is_told: bool
+    places: npt.NDArray[np.intp]  # which position belongs to a velocity, shape (m,)
+    normal: list[list[int]]  # positions that are divided by their norm
+    is_told: bool  # whether starts are put together in Python, too
 
 
 def closing_equations(tree: TreeDynamics, context: Any) -> ClosingEquations:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import ChainMap
 from collections.abc import Iterable, Mapping
-from functools import partial
 from typing import Any, Literal, TypeVar
 
 import numpy as np
@@ -20,7 +19,7 @@ from flexure.blocks.multibody.constraints import Constraint, LoopJoint, Switched
 from flexure.blocks.multibody.force_elements.force_element import BodyForceElement, ForceElement
 from flexure.blocks.multibody.joints import Joint
 from flexure.blocks.multibody.loop_closure.assembled_starts import AssembledStarts
-from flexure.blocks.multibody.plants.free_bodies import floating_joints
+from flexure.blocks.multibody.plants.made_joints import completed_joints
 from flexure.blocks.multibody.plants.part_group import PartGroup
 from flexure.blocks.multibody.plants.plant import Plant, by_name
 from flexure.blocks.multibody.plants.plant_wiring import (
@@ -37,7 +36,7 @@ from flexure.blocks.multibody.plants.plant_wiring import (
     wire_energies,
 )
 from flexure.blocks.multibody.trees.actuator import Actuator
-from flexure.blocks.multibody.trees.joint_graph import JointGraph, bodies_in_plane, default_poses
+from flexure.blocks.multibody.trees.joint_graph import JointGraph
 from flexure.blocks.multibody.trees.topology import make_topology
 from flexure.diagrams.building.builder import DiagramBuilder
 from flexure.diagrams.checks.arguments import items_of, one_of
@@ -82,6 +81,12 @@ class PlantBuilder:
         The body that does not move.
     left_out : tuple of str
         What is in the file that it was read from, as by `load_urdf`, and not in the builder.
+
+    See Also
+    --------
+    Plant : The diagram that it builds.
+    DiagramBuilder : Connect a plant with a controller.
+    load_urdf : Read a builder from a file.
 
     Examples
     --------
@@ -491,8 +496,9 @@ class PlantBuilder:
         self._refuse_after_build(attempt)
         if len(self._bodies) == 1:
             raise DeclarationError(attempt, expected="at least one body", found="only the world")
-        topology = make_topology(self.bodies, self._all_joints())
-        elements = self.force_elements
+        elements, nodes = self.force_elements, self._inside.values()
+        joints = completed_joints(self._graph, self.bodies, self.joints, elements, nodes)
+        topology = make_topology(self.bodies, joints)
         tree = MultibodyTree(
             TREE,
             topology,
@@ -518,35 +524,6 @@ class PlantBuilder:
         plant.adopt(tree, tuple(self._frames.values()), tuple(self._actuators.values()), self._tied)
         self._built_at = call_site()
         return plant
-
-    def _all_joints(self) -> list[Joint]:
-        """Return all joints, those of bodies that float and of nodes made here."""
-        nodes = [part for part in self._inside.values() if isinstance(part, Body)]
-        joints = list(self._joints.values())
-        joints += floating_joints(self._graph, self.bodies, joints, nodes)
-        default = BodyForceElement.check_assembly
-        asking = [each for each in self._on_bodies() if type(each).check_assembly is not default]
-        if asking:
-            graph = JointGraph(self.bodies, joints)
-            poses = default_poses(graph, self.world)
-        for element in asking:
-            ends = [(poses[each.body], each.frame.X_BF) for each in element.attachments]
-            at = [compose_transforms(*each) for each in ends]
-            element.check_assembly(at)
-            in_plane = partial(bodies_in_plane, graph, poses)
-            made = element.make_joints(self.world, at, in_plane)
-            for joint in made:
-                graph.add_joint(joint)
-            if made:
-                poses = default_poses(graph, self.world)
-            joints += made
-        for index, joint in enumerate(joints[len(self._joints) :], start=len(self._joints)):
-            joint.index = index
-            joint.complete()
-        return joints
-
-    def _on_bodies(self) -> list[BodyForceElement]:
-        return [each for each in self._elements.values() if isinstance(each, BodyForceElement)]
 
     # Checks ----------------------------------------------------------------------------------
 

@@ -66,17 +66,11 @@ class Push(NamedTuple):
     """The effect of forces on the joints that they reach, by numbers of outboard bodies.
 
     Two pushes f and g have the product f · M⁻¹ g, the sum of ``f.efforts · g.rates``.
-
-    Attributes
-    ----------
-    efforts : dict of int to array
-        What arrives along the velocities of each joint, if joints inboard of it stand still.
-    rates : dict of int to array
-        The rates of these velocities then.
     """
 
+    # What arrives along the velocities of each joint, if joints inboard of it stand still.
     efforts: dict[int, Array]
-    rates: dict[int, Array]
+    rates: dict[int, Array]  # the rates of these velocities then
 
     def along(self, rates: Mapping[int, Array]) -> Array:
         """Return the sum of products of the efforts with rates of a push."""
@@ -89,18 +83,10 @@ class Push(NamedTuple):
 
 @dataclass(frozen=True)
 class Articulation:
-    """A tree whose joints are eliminated from its equations of motion, under forces that act.
+    """A tree whose joints are eliminated from its equations of motion, under forces that act."""
 
-    Attributes
-    ----------
-    topology : Topology
-        The tree.
-    placements : sequence of Placement
-        Of all bodies.
-    """
-
-    topology: Topology
-    placements: Sequence[Placement]
+    topology: Topology  # the tree
+    placements: Sequence[Placement]  # of all bodies
     _q: Array
     _v: Array
     _bodies: list[_Steady]
@@ -146,10 +132,6 @@ class Articulation:
             Spatial forces on bodies about Bo, expressed in the bodies, by numbers of bodies.
         tau : mapping of int to array
             Generalized forces along the velocities of joints, by numbers of outboard bodies.
-
-        Returns
-        -------
-        Push
         """
         Z = {number: -F for number, F in forces.items()}
         push = Push({}, {})
@@ -238,10 +220,6 @@ def articulate(
     spin : array, shape (3,), optional
         Constant angular velocity of the world about its origin, if it has any.
 
-    Returns
-    -------
-    Articulation
-
     Raises
     ------
     EvaluationError
@@ -314,11 +292,9 @@ def steady_motions(
 def _eliminate(
     mobilizer: Mobilizer, S: Array, P: Array, Z: Array, tau: Array, mobile: Array, reflected: Array
 ) -> tuple[_Elimination, Array, Array]:
-    """Return the equation of a joint, and what it leaves of P and Z.
-
-    The last velocity is eliminated first. The last velocities of a free body are those of its
-    origin, which only mass resists.
-    """
+    """Return the equation of a joint, and what it leaves of P and Z."""
+    # The last velocity is eliminated first. The last velocities of a free body are those of its
+    # origin, which only mass resists.
     rows = mobilizer.rows
     PS = P[:, rows] @ S[rows]
     D = S[rows].T @ PS[rows] + (reflected + (1.0 - mobile)) * np.eye(S.shape[1])

@@ -21,18 +21,10 @@ INERTIA_SIZE = 10
 
 @dataclass(frozen=True)
 class InertiaInput:
-    """An input of a tree through which a force element adds to the inertia of a body.
+    """An input of a tree through which a force element adds to the inertia of a body."""
 
-    Attributes
-    ----------
-    name : str
-        Name of the port, which takes ten numbers about Bo.
-    body : Body
-        The body that carries it.
-    """
-
-    name: str
-    body: Body
+    name: str  # name of the port, which takes ten numbers about Bo
+    body: Body  # the body that carries it
 
 
 def inertia_on_body(inertia_F: Array, X_BF: RigidTransform) -> Array:
@@ -71,10 +63,6 @@ def joined(own: MassProperties, carried: Sequence[Array]) -> MassProperties:
         Those of the body itself; its mass may be zero.
     carried : sequence of array, shape (10,)
         About the same point, expressed in the same frame; at least one.
-
-    Returns
-    -------
-    MassProperties
     """
     added: Array = sum(carried[1:], carried[0])
     mass = own.mass + added[0]

@@ -27,21 +27,13 @@ class CouplingInput:
 
     With the velocities V of all targets, one after the other, the kinetic energy is ½ V · M V, and
     the inertial forces are M V̇ + b. The input takes M row by row, and then b.
-
-    Attributes
-    ----------
-    name : str
-        Name of the port.
-    targets : tuple of Body or Joint
-        Bodies, with their spatial velocities at their origins in the world, and joints, with their
-        velocities.
-    element : str
-        Name of the force element.
     """
 
-    name: str
+    name: str  # name of the port
+    # Bodies, with their spatial velocities at their origins in the world, and joints, with their
+    # velocities.
     targets: tuple[Body | Joint, ...]
-    element: str
+    element: str  # name of the force element
 
     @property
     def sizes(self) -> list[int]:
@@ -50,25 +42,14 @@ class CouplingInput:
 
 
 class CoupledInertia(NamedTuple):
-    """The inertia that couples the targets of an input.
-
-    Attributes
-    ----------
-    targets : tuple of Body or Joint
-        The targets.
-    parts : list of slice
-        Where each of them is in M and b.
-    M, b : array, shapes (n, n) and (n,)
-        Mass matrix and bias force, see `CouplingInput`.
-    element : str
-        Name of the force element.
-    """
+    """The inertia that couples the targets of an input."""
 
     targets: tuple[Body | Joint, ...]
-    parts: list[slice]
+    parts: list[slice]  # where each of them is in M and b
+    # M, b: mass matrix and bias force, see `CouplingInput`, shapes (n, n) and (n,).
     M: Array
     b: Array
-    element: str
+    element: str  # name of the force element
 
     @classmethod
     def from_wire(cls, coupling: CouplingInput, value: Array) -> CoupledInertia:

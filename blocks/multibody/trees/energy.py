@@ -24,10 +24,6 @@ def kinetic_energy(motions: Sequence[BodyMotion], inertias_W: Sequence[MassPrope
     ----------
     motions, inertias_W : sequence
         Of all bodies, as `calc_motions` and `world_inertias` give them.
-
-    Returns
-    -------
-    float or Symbol
     """
     bodies = zip(motions, inertias_W, strict=True)
     return sum((math.kinetic_energy(M, motion.V_WB) for motion, M in islice(bodies, 1, None)), 0.0)
@@ -119,10 +115,6 @@ def spin_energy(
         Of all bodies, as `calc_placements` and `world_inertias` give them.
     spin : array_like, shape (3,)
         Constant angular velocity Ω of the world about its origin, in rad/s.
-
-    Returns
-    -------
-    float or Symbol
     """
     carried = [np.concatenate([spin, cross(spin, each.p_WB)]) for each in placements]
     return -kinetic_energy([BodyMotion(V, np.zeros(6)) for V in carried], inertias_W)

@@ -48,13 +48,7 @@ class JointGraph:
         self._trees.setdefault(body, [body])
 
     def add_joint(self, joint: Joint) -> None:
-        """Add a joint between two bodies of the graph.
-
-        Raises
-        ------
-        DeclarationError
-            When the joint is there already, a body of it is not, or it would close a loop.
-        """
+        """Add a joint between two bodies of the graph."""
         if joint in self._joints:
             raise DeclarationError(
                 f"Cannot use joint '{joint.name}' twice",

@@ -30,27 +30,18 @@ class Mobilizer:
 
     F is the frame of the joint on P, and M that on B. In a reversed mobilizer F is the frame that
     the joint itself calls M, and M the one that it calls F; coordinates are those of the joint.
-
-    Attributes
-    ----------
-    joint : Joint
-        The joint.
-    is_reversed : bool
-        Whether the child body of the joint is nearer to the world than its parent body.
-    inboard, outboard : int
-        Numbers of P and B.
-    X_PF, X_MB : RigidTransform
-        The pose of F in P and of B in M.
-    q, v : slice
-        Where the positions and velocities of the joint are among those of the tree.
     """
 
     joint: Joint
+    # Whether the child body of the joint is nearer to the world than its parent body.
     is_reversed: bool
+    # inboard, outboard: numbers of P and B.
     inboard: int
     outboard: int
+    # X_PF, X_MB: the pose of F in P and of B in M.
     X_PF: RigidTransform
     X_MB: RigidTransform
+    # q, v: where the positions and velocities of the joint are among those of the tree.
     q: slice
     v: slice
 
@@ -191,18 +182,11 @@ class Mobilizer:
 
 @dataclass(frozen=True, eq=False)
 class Topology:
-    """Bodies and the mobilizers that connect them to the world, as trees.
+    """Bodies and the mobilizers that connect them to the world, as trees."""
 
-    Attributes
-    ----------
-    bodies : tuple of Body
-        All bodies by their numbers, the world first.
-    mobilizers : tuple of Mobilizer
-        One for each body but the world, in the order of their coordinates: along one branch after
-        the other, so that inboard bodies come first and the coordinates of a tree are contiguous.
-    """
-
-    bodies: tuple[Body, ...]
+    bodies: tuple[Body, ...]  # all bodies by their numbers, the world first
+    # One for each body but the world, in the order of their coordinates: along one branch after the
+    # other, so that inboard bodies come first and the coordinates of a tree are contiguous.
     mobilizers: tuple[Mobilizer, ...]
 
     @cached_property
@@ -253,10 +237,6 @@ def make_topology(bodies: Sequence[Body], joints: Sequence[Joint]) -> Topology:
         All bodies by their numbers, the world first.
     joints : sequence of Joint
         Joints between them, in any order and direction.
-
-    Returns
-    -------
-    Topology
 
     Raises
     ------

@@ -47,13 +47,6 @@ class TreeConstants:
         The inputs through which elements add to the inertia of bodies.
     inertias : sequence of SpatialInertia, optional
         Default values for all bodies but the world; those that the bodies were made with.
-
-    Attributes
-    ----------
-    inertia_ports : list of InputPort
-        These inputs.
-    carriers : dict of int to list of InputPort
-        The same for each body that carries anything, by its number.
     """
 
     def __init__(
@@ -77,7 +70,8 @@ class TreeConstants:
         self._rotors: list[tuple[Actuator, NumericParameter, NumericParameter]] = [
             (actuator, *_declare_rotor(tree, actuator)) for actuator in actuators
         ]
-        self.inertia_ports: list[InputPort] = []
+        self.inertia_ports: list[InputPort] = []  # these inputs
+        # The same for each body that carries anything, by its number.
         self.carriers: dict[int, list[InputPort]] = {}
         self._couplings: list[tuple[CouplingInput, InputPort]] = []
         for each in inertia_inputs:

@@ -30,25 +30,15 @@ class Hop(NamedTuple):
 
 @dataclass(eq=False)
 class Trunk:
-    """The vertical piece of a net in a channel, with the heights of what joins it.
+    """The vertical piece of a net in a channel, with the heights of what joins it."""
 
-    Attributes
-    ----------
-    lefts, rights : set of float
-        Heights at which horizontal pieces come from the left and from the right.
-    track : int
-        Place in the channel, counted from the left.
-    x : float
-        Horizontal position.
-    tail : Trunk or None
-        A second trunk for what is at the right, where one trunk alone would run along a foreign
-        wire; ``middle`` is the height of the piece between both.
-    """
-
+    # lefts, rights: heights at which horizontal pieces come from the left and from the right.
     lefts: set[float] = field(default_factory=set)
     rights: set[float] = field(default_factory=set)
-    track: int = 0
-    x: float = 0.0
+    track: int = 0  # place in the channel, counted from the left
+    x: float = 0.0  # horizontal position
+    # A second trunk for what is at the right, where one trunk alone would run along a foreign wire;
+    # ``middle`` is the height of the piece between both.
     tail: Trunk | None = None
     middle: float = 0.0
 
@@ -95,16 +85,10 @@ class Channels:
     ----------
     columns : NodeColumns
         Nodes with their heights.
-
-    Attributes
-    ----------
-    hops : dict
-        For each pair (source, target) of ports the way of the wire through the channels.
-    tracks : list of int
-        Number of tracks of each channel.
     """
 
     def __init__(self, columns: NodeColumns) -> None:
+        # For each pair (source, target) of ports the way of the wire through the channels.
         self.hops: dict[tuple[Port, Port], list[Hop]] = {}
         self._trunks: dict[tuple[Port, int], Trunk] = {}
         for net in columns.nets:
@@ -121,6 +105,7 @@ class Channels:
             if not trunk.is_straight:
                 self._by_channel[channel].append(trunk)
         self._by_channel = [_in_order(trunks) for trunks in self._by_channel]
+        # Number of tracks of each channel.
         self.tracks = [_assign_tracks(trunks) for trunks in self._by_channel]
 
     def _continue_lanes(self, columns: NodeColumns) -> None:
@@ -185,12 +170,10 @@ def _way(columns: NodeColumns, net: Net, target: Port) -> Iterator[Hop]:
 
 
 def _in_order(trunks: list[Trunk]) -> list[Trunk]:
-    """Sort the trunks of a channel from left to right: few crossings, no wire upon another.
-
-    Two wires would run along the same line when one leaves its trunk to the right at the height
-    where the other comes to its own, further right, from the left. The first then has to be
-    further right. When such demands form a ring, one trunk is split in two.
-    """
+    """Sort the trunks of a channel from left to right: few crossings, no wire upon another."""
+    # Two wires would run along the same line when one leaves its trunk to the right at the height
+    # where the other comes to its own, further right, from the left. The first then has to be
+    # further right. When such demands form a ring, one trunk is split in two.
     trunks = _with_few_crossings(trunks)
     arriving: dict[float, Trunk] = {y: trunk for trunk in trunks for y in trunk.lefts}
     later: dict[Trunk, list[Trunk]] = {trunk: [] for trunk in trunks}

@@ -23,21 +23,11 @@ _FOLDED_FROM = 2
 
 @dataclass(frozen=True, eq=False)
 class Fold:
-    """The line that replaces the unused ports of one side of a system.
-
-    Attributes
-    ----------
-    system : System
-        The system.
-    ports : tuple of Port
-        The ports, inputs or outputs.
-    alone : bool
-        Whether the side shows nothing else.
-    """
+    """The line that replaces the unused ports of one side of a system."""
 
     system: System
-    ports: tuple[Port, ...]
-    alone: bool
+    ports: tuple[Port, ...]  # the ports, inputs or outputs
+    alone: bool  # whether the side shows nothing else
 
     @property
     def name(self) -> str:
@@ -119,13 +109,7 @@ def _folded(system: System, ports: Sequence[Port], used: Collection[Port]) -> li
 
 
 def content_of(diagram: Diagram, depth: int = 1, ports: Shown = "used") -> Content:
-    """Return what is shown of a diagram at a depth.
-
-    Raises
-    ------
-    DeclarationError
-        When ``depth`` is no integer of at least 1, or ``ports`` none of its choices.
-    """
+    """Return what is shown of a diagram at a depth."""
     opened = opened_diagrams(diagram, depth)
     attempt = f"Cannot draw '{diagram.label}'"
     shown = one_of(ports, ("used", "all"), "ports", attempt, error=DeclarationError)
@@ -133,13 +117,7 @@ def content_of(diagram: Diagram, depth: int = 1, ports: Shown = "used") -> Conte
 
 
 def opened_diagrams(diagram: Diagram, depth: int) -> list[Diagram]:
-    """Return the diagrams whose inside is shown, each before those in it.
-
-    Raises
-    ------
-    DeclarationError
-        When ``depth`` is no integer of at least 1.
-    """
+    """Return the diagrams whose inside is shown, each before those in it."""
     if type(depth) is not int or depth < 1:
         raise DeclarationError(
             f"Cannot draw '{diagram.label}'",

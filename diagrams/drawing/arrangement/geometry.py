@@ -14,27 +14,17 @@ from flexure.diagrams.systems.system import System
 
 @dataclass(frozen=True, eq=False)
 class Block:
-    """A block, or the frame of an opened diagram.
+    """A block, or the frame of an opened diagram."""
 
-    Attributes
-    ----------
-    system : System
-        The block.
-    x, y, width, height : float
-        Upper left corner and size.
-    ports : mapping
-        Position of each shown port or line of others, on the left or the right edge.
-    inside : Picture or None
-        What is in the frame, relative to its upper left corner.
-    """
-
-    system: System
+    system: System  # the block
+    # x, y, width, height: upper left corner and size.
     x: float
     y: int
     width: float
     height: int
+    # Position of each shown port or line of others, on the left or the right edge.
     ports: Mapping[Row, Point]
-    inside: Picture | None = None
+    inside: Picture | None = None  # what is in the frame, relative to its upper left corner
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,46 +40,29 @@ class Tag:
 
 @dataclass(frozen=True, eq=False)
 class Wire:
-    """A wire from a port to a port.
+    """A wire from a port to a port."""
 
-    Attributes
-    ----------
-    source, target : Port
-        The ports.
-    points : tuple of Point
-        The corners, ends included; pieces are alternately horizontal and vertical.
-    goes_back : bool
-        Whether the wire leads back, against the flow of the drawing.
-    """
-
+    # source, target: the ports.
     source: Port
     target: Port
+    # The corners, ends included; pieces are alternately horizontal and vertical.
     points: tuple[Point, ...]
-    goes_back: bool
+    goes_back: bool  # whether the wire leads back, against the flow of the drawing
 
 
 @dataclass(eq=False)
 class Picture:
-    """The drawing of one opened diagram.
+    """The drawing of one opened diagram."""
 
-    Attributes
-    ----------
-    system : Diagram
-        The diagram.
-    width, height : float
-        Size.
-    blocks, tags, wires : list
-        Blocks and frames, markers of exported ports, and wires.
-    dots : dict
-        For each port where wires start, the points where they branch.
-    """
-
-    system: Diagram
+    system: Diagram  # the diagram
+    # width, height: size.
     width: float = 0.0
     height: int = 0
+    # blocks, tags, wires: blocks and frames, markers of exported ports, and wires.
     blocks: list[Block] = field(default_factory=list)
     tags: list[Tag] = field(default_factory=list)
     wires: list[Wire] = field(default_factory=list)
+    # For each port where wires start, the points where they branch.
     dots: dict[Port, list[Point]] = field(default_factory=dict)
 
 

@@ -61,11 +61,9 @@ def _heights(columns: NodeColumns) -> dict[Node, int]:
 
 
 def _tensions(columns: NodeColumns) -> list[Tension]:
-    """Return what the wires between adjacent columns, and those that turn back, demand.
-
-    Wires on the longest chains of blocks weigh up to four times as much as others: the main line
-    of a diagram becomes straight, and what joins it from the side gives way.
-    """
+    """Return what the wires between adjacent columns, and those that turn back, demand."""
+    # Wires on the longest chains of blocks weigh up to four times as much as others: the main line
+    # of a diagram becomes straight, and what joins it from the side gives way.
     before: dict[Node, int] = {}
     after: dict[Node, int] = {}
     for column in columns:
@@ -110,13 +108,11 @@ def _sweep(columns: NodeColumns, tensions: list[Tension], backwards: bool) -> No
 
 
 def _spread(column: list[Node], wishes: list[list[_Wish]]) -> None:
-    """Place the nodes of a column as their wishes say, in order and with the gaps between them.
-
-    This is an isotonic regression in the weighted absolute value. ``slopes`` holds the positions
-    at which the slope of the best value so far, as a function of the last position, changes, and
-    by how much; the last slope is zero. Results are medians of wishes: unlike means, they bring
-    wires exactly in line.
-    """
+    """Place the nodes of a column as their wishes say, in order and with the gaps between them."""
+    # This is an isotonic regression in the weighted absolute value. ``slopes`` holds the positions
+    # at which the slope of the best value so far, as a function of the last position, changes, and
+    # by how much; the last slope is zero. Results are medians of wishes: unlike means, they bring
+    # wires exactly in line.
     offsets = [0]
     for upper, lower in pairwise(column):
         offsets.append(offsets[-1] + upper.height + gap_between(upper, lower))

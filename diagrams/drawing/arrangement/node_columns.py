@@ -33,36 +33,28 @@ class Node:
     ----------
     layer, place : int
         Column, and position in it from the top.
-    width, height : float
-        Size; zero for a wire.
-    align : float
-        Horizontal position in the column, from 0 (left) to 1 (right).
-    margin : int
-        Free space above and below; the sum of the margins of neighbors keeps to the grid.
-    offsets : dict
-        Height of each row below the top of the node.
-    turns_left, turns_right : list of Node
-        Blocks of the same column to which a wire that leads back turns at its left or right end.
-    above : list of Node
-        Blocks of the same column that have to stay above the wire.
-    lefts, rights : list of Strand
-        Pieces of wire to the columns at the left and at the right.
-    x, y : float and int
-        Upper left corner.
     """
 
     layer: int
+    # width, height: size; zero for a wire.
     width: float = 0.0
     height: int = 0
-    align: float = 0.5
+    align: float = 0.5  # horizontal position in the column, from 0 (left) to 1 (right)
+    # Free space above and below; the sum of the margins of neighbors keeps to the grid.
     margin: int = GRID // 2
+    # Height of each row below the top of the node.
     offsets: dict[Row, int] = field(default_factory=dict)
+    # turns_left, turns_right: blocks of the same column to which a wire that leads back turns at
+    # its left or right end.
     turns_left: list[Node] = field(default_factory=list)
     turns_right: list[Node] = field(default_factory=list)
+    # Blocks of the same column that have to stay above the wire.
     above: list[Node] = field(default_factory=list)
+    # lefts, rights: pieces of wire to the columns at the left and at the right.
     lefts: list[Strand] = field(default_factory=list)
     rights: list[Strand] = field(default_factory=list)
     place: int = 0
+    # x, y: upper left corner.
     x: float = 0.0
     y: int = 0
 
@@ -88,25 +80,14 @@ class Node:
 
 @dataclass(eq=False)
 class Net:
-    """An output and all the inputs it feeds, with the nodes where its wires pass columns.
+    """An output and all the inputs it feeds, with the nodes where its wires pass columns."""
 
-    Attributes
-    ----------
-    source : Port
-        Where the wires start.
-    targets : list of Port
-        Where they end.
-    ahead, back : dict
-        For each passed column its node, on the way to the right and on the way back.
-    lane : int
-        Height of the lane below all columns in which the wires go that lead far.
-    """
-
-    source: Port
-    targets: list[Port] = field(default_factory=list)
+    source: Port  # where the wires start
+    targets: list[Port] = field(default_factory=list)  # where they end
+    # ahead, back: for each passed column its node, on the way to the right and on the way back.
     ahead: dict[int, Node] = field(default_factory=dict)
     back: dict[int, Node] = field(default_factory=dict)
-    lane: int = 0
+    lane: int = 0  # height of the lane below all columns in which the wires go that lead far
 
 
 class NodeColumns:
@@ -118,20 +99,13 @@ class NodeColumns:
         Blocks and exported ports with their layers.
     links : iterable of (Port, Port)
         Wires, from the port where they start to the port where they end.
-
-    Attributes
-    ----------
-    columns : list of list of Node
-        The nodes of each column from top to bottom, passing wires included.
-    node_at : dict
-        The node of each port.
-    nets : list of Net
-        The nets in the order of ``links``.
     """
 
     def __init__(self, nodes: Iterable[Node], links: Iterable[tuple[Port, Port]]) -> None:
         nodes = list(nodes)
+        # The node of each port.
         self.node_at: Mapping[Row, Node] = {port: node for node in nodes for port in node.offsets}
+        # The nodes of each column from top to bottom, passing wires included.
         self.columns: list[list[Node]] = [[] for _ in range(1 + max(n.layer for n in nodes))]
         for node in nodes:
             self._add(node)
@@ -141,7 +115,7 @@ class NodeColumns:
             nets.setdefault(source, Net(source)).targets.append(target)
             if not self.goes_back(source, target):
                 self._before[self.node_at[target]].append(self.node_at[source])
-        self.nets = list(nets.values())
+        self.nets = list(nets.values())  # the nets in the order of ``links``
         for net in self.nets:
             self._lead_ahead(net)
             self._lead_back(net)

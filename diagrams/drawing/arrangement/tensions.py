@@ -60,11 +60,9 @@ def minimize_strain(columns: NodeColumns, tensions: Sequence[Tension]) -> None:
 def _best_set(
     columns: NodeColumns, nodes: Sequence[Node], tensions: Sequence[Tension], step: int
 ) -> list[Node]:
-    """Return the nodes whose move down by one step reduces the strain most, if there are any.
-
-    In the graph, a cut separates the nodes that stay (at the side of ``stay``) from those that
-    move (at the side of ``go``), and its capacity is the change of the strain plus a constant.
-    """
+    """Return the nodes whose move down by one step reduces the strain most, if there are any."""
+    # In the graph, a cut separates the nodes that stay (at the side of ``stay``) from those that
+    # move (at the side of ``go``), and its capacity is the change of the strain plus a constant.
     index = {node: k for k, node in enumerate(nodes)}
     stay, go = len(nodes), len(nodes) + 1
     gains = [0] * len(nodes)

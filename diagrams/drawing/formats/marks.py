@@ -20,28 +20,15 @@ Anchor: TypeAlias = Literal["start", "middle", "end"]
 
 @dataclass(frozen=True)
 class Path:
-    """A line or an area.
+    """A line or an area."""
 
-    Attributes
-    ----------
-    steps : tuple of Step
-        The outline.
-    stroke, fill : str or None
-        Colors; None leaves the line or the area out.
-    width : float
-        Width of the line, in points.
-    title : str
-        Text that appears on hover.
-    subject : object
-        What it shows: a system, a port or the line of others, a wire, or None.
-    """
-
-    steps: tuple[Step, ...]
+    steps: tuple[Step, ...]  # the outline
+    # stroke, fill: colors; None leaves the line or the area out.
     stroke: str | None = INK
     fill: str | None = None
-    width: float = 1.0
-    title: str = ""
-    subject: object = None
+    width: float = 1.0  # width of the line, in points
+    title: str = ""  # text that appears on hover
+    subject: object = None  # what it shows: a system, a port or the line of others, a wire, or None
 
 
 @dataclass(frozen=True)

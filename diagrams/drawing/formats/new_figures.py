@@ -58,11 +58,6 @@ def save_figure(figure: Figure, path: str | Path) -> None:
     """Write a figure as a file, in the format that the ending of its name tells, or as PNG.
 
     An older file is replaced once the new one is complete.
-
-    Raises
-    ------
-    ValueRefusedError
-        When it is no name of a file, or Matplotlib does not know the format.
     """
     name = file_path(path, "Cannot save a figure")
     known = figure.canvas.get_supported_filetypes()

@@ -39,10 +39,8 @@ def _with_class(args: tuple[Any, ...], options: dict[str, Any]) -> dict[str, Any
 
 
 def _show(drawn: Any) -> None:
-    """Show a figure in a notebook, at which pyplot forgets it; nothing if it has a window.
-
-    Pyplot shows the figures of a cell after it, and does so by this function.
-    """
+    """Show a figure in a notebook, at which pyplot forgets it; nothing if it has a window."""
+    # Pyplot shows the figures of a cell after it, and does so by this function.
     managers = _pylab_helpers.Gcf.get_all_fig_managers()
     if any(manager.canvas.figure is drawn for manager in managers):
         if has_windows():

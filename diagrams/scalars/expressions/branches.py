@@ -81,11 +81,9 @@ class Branches:
         return self._result_after({})
 
     def _result_after(self, decided: dict[int, bool]) -> Any:
-        """Return what it gives on the ways that begin with the decisions given.
-
-        One run answers every further question by yes. Going back from its last question to its
-        first, the other answers are followed up.
-        """
+        """Return what it gives on the ways that begin with the decisions given."""
+        # One run answers every further question by yes. Going back from its last question to its
+        # first, the other answers are followed up.
         answers = self._answers = dict(decided)
         try:
             value = self._run()
@@ -102,10 +100,9 @@ class Branches:
         return value
 
     def _survive(self, error: BaseException) -> NoReturn:
-        """Find out whether a path ends the program, or the user does by Ctrl-C.
-
-        A calculation does it again. It may do so at run time, but not while its ways are explored.
-        """
+        """Find out whether a path ends the program, or the user does by Ctrl-C."""
+        # A calculation does it again. It may do so at run time, but not while its ways are
+        # explored.
         if self._answers:
             try:
                 self._run()

@@ -92,10 +92,6 @@ def symbols(graph: Graph, key: Hashable, shape: int | tuple[int, ...]) -> Any:
     shape : int or tuple of int
         Shape of the array; ``()`` gives one bare Symbol.
 
-    Returns
-    -------
-    SymbolArray or Symbol
-
     Examples
     --------
     >>> angle, rate = symbols(Graph(), "state", 2)

@@ -32,11 +32,6 @@ def refuse_where(condition: Any, value: Any, make_error: Callable[[], FlexureErr
     float, Symbol or array
         The value, in which symbols are guarded.
 
-    Raises
-    ------
-    FlexureError
-        When the condition is true.
-
     Examples
     --------
     >>> float(refuse_where(False, 2.0, lambda: FlexureError("Cannot divide")))
@@ -63,10 +58,6 @@ def skip_where(condition: Any, value: Any, calc: Callable[[], Any]) -> Any:
         The result then, of the shape of what is computed.
     calc : callable
         ``calc()`` computes the result.
-
-    Returns
-    -------
-    float, Symbol or array
 
     Examples
     --------

@@ -182,10 +182,6 @@ def latex_names(names: Iterable[tuple[str, str]]) -> list[str]:
     names : iterable of (str, str)
         Path and component of each value; the component may be empty.
 
-    Returns
-    -------
-    list of str
-
     Examples
     --------
     >>> print(*latex_names([("arm.omega", ""), ("pid.k_p", ""), ("x", "rate"), ("kp", "0, 1")]))

@@ -27,17 +27,10 @@ _LONGEST = 100  # operations in a line
 
 
 class Written(NamedTuple):
-    """Expressions as text.
+    """Expressions as text."""
 
-    Attributes
-    ----------
-    results : tuple of str
-        One text per expression.
-    definitions : tuple of (str, str)
-        Names that occur in the texts, with what they stand for; each uses earlier ones only.
-    """
-
-    results: tuple[str, ...]
+    results: tuple[str, ...]  # one text per expression
+    # Names that occur in the texts, with what they stand for; each uses earlier ones only.
     definitions: tuple[tuple[str, str], ...]
 
 
@@ -186,24 +179,12 @@ class Rank(IntEnum):
 
 
 class Phrase(NamedTuple):
-    """A piece of text with its sign.
+    """A piece of text with its sign."""
 
-    Attributes
-    ----------
-    size : str
-        The text without the sign.
-    binds : Level
-        How tightly that binds.
-    is_negative : bool
-        Whether there is a minus sign before it.
-    rank : Rank
-        What it is made of.
-    """
-
-    size: str
-    binds: Level = Level.ATOM
-    is_negative: bool = False
-    rank: Rank = Rank.VARIABLE
+    size: str  # the text without the sign
+    binds: Level = Level.ATOM  # how tightly that binds
+    is_negative: bool = False  # whether there is a minus sign before it
+    rank: Rank = Rank.VARIABLE  # what it is made of
 
     @property
     def level(self) -> Level:
@@ -223,21 +204,11 @@ class Phrase(NamedTuple):
 
 
 class Form(NamedTuple):
-    """How an operation is written.
+    """How an operation is written."""
 
-    Attributes
-    ----------
-    template : str
-        A text with a place for each operand.
-    level : Level
-        How tightly that binds.
-    operands : tuple of Level
-        How tightly each operand has to bind, to need no parentheses.
-    """
-
-    template: str
-    level: Level
-    operands: tuple[Level, ...]
+    template: str  # a text with a place for each operand
+    level: Level  # how tightly that binds
+    operands: tuple[Level, ...]  # how tightly each operand has to bind, to need no parentheses
 
 
 def comparison(sign: str) -> Form:

@@ -20,18 +20,14 @@ class Call(NamedTuple):
 
     Attributes
     ----------
-    text : str
-        As it was written.
     name : str
     args : tuple of float or str
-    named : dict
-        Arguments with names.
     """
 
-    text: str
+    text: str  # as it was written
     name: str
     args: tuple[Any, ...]
-    named: dict[str, Any]
+    named: dict[str, Any]  # arguments with names
 
     def of(self, function: Callable[..., Any], attempt: str) -> Any:
         """Call a function with these arguments, unless they do not fit it."""

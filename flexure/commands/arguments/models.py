@@ -25,20 +25,11 @@ _FUNCTION = "build"
 
 @dataclass(frozen=True)
 class Model:
-    """The result of a model file.
+    """The result of a model file."""
 
-    Attributes
-    ----------
-    word : str
-        What it was called on the command line.
-    system : System
-        The block or diagram.
-    context : Context
-        Where it begins: what the file returned besides or the defaults, with what was set.
-    """
-
-    word: str
-    system: System
+    word: str  # what it was called on the command line
+    system: System  # the block or diagram
+    # Where it begins: what the file returned besides or the defaults, with what was set.
     context: Context
 
 

@@ -61,18 +61,10 @@ LARGEST = 1e100
 
 @dataclass(frozen=True)
 class Variable:
-    """An input, parameter or state of a context by which equations are differentiated.
+    """An input, parameter or state of a context by which equations are differentiated."""
 
-    Attributes
-    ----------
-    place : Place
-        Of an input port, numeric parameter or state, or of one of its components.
-    keys : tuple
-        Where its components are in a trace.
-    """
-
-    place: Place
-    keys: tuple[Key, ...]
+    place: Place  # of an input port, numeric parameter or state, or of one of its components
+    keys: tuple[Key, ...]  # where its components are in a trace
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -116,13 +108,7 @@ class Variable:
 def find_variables(
     context: Context, choices: Way | Iterable[Way], attempt: str, *, states: bool = False
 ) -> list[Variable]:
-    """Find inputs, parameters and, if asked for, states below a root context by handle or path.
-
-    Raises
-    ------
-    UnknownNameError
-        When something is neither a free vector input nor a numeric parameter, or appears twice.
-    """
+    """Find inputs, parameters and, if asked for, states below a root context by handle or path."""
     found: list[Variable] = []
     taken: set[Key] = set()
     for choice in several(choices):
@@ -292,11 +278,6 @@ def refuse_sampled(
     """Refuse a diagram in which sampled state follows the motion: it has no continuous equations.
 
     Sampled state that follows nothing, such as that of a noise source, counts as constant.
-
-    Raises
-    ------
-    EvaluationError
-        The text names the block.
     """
     masks = context.store.layout.masks
     for leaf in context.leaves():

@@ -42,17 +42,6 @@ class ForeignSlopes:
         What they are differentiated by: the states, then variables.
     as_gain : bool
         Whether blocks with ``linearize_as="gain"`` have the slopes of gains.
-
-    Attributes
-    ----------
-    how : str
-        How the derivatives are found, in words.
-
-    Raises
-    ------
-    TraceError
-        When a block that cannot be traced has no derivatives, or one of its parameters is among
-        the keys.
     """
 
     def __init__(
@@ -76,6 +65,7 @@ class ForeignSlopes:
         varied = {where for (what, where, _), _ in keys if what == PARAMETER}
         if len(symbolic.calls) > len(self._calls) or varied & blocks.keys():
             raise TraceError("Cannot differentiate blocks that cannot be traced")
+        # How the derivatives are found, in words.
         self.how = f"exact derivatives, own ones of {quoted(blocks[k] for k in sorted(blocks))}"
         self._num_keys = len(keys)
         self._foreign = [

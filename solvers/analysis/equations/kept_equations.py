@@ -139,13 +139,6 @@ class TracedEquations(TracedNumbers):
         Expressions or numbers that are differentiated behind these, and not computed.
     more : object, optional
         What else is to be kept with them.
-
-    Attributes
-    ----------
-    slopes : JacobianCode
-        The derivatives.
-    size : int
-        Of the trace, in nodes; what is known of a block counts as ten.
     """
 
     def __init__(
@@ -159,8 +152,10 @@ class TracedEquations(TracedNumbers):
     ) -> None:
         super().__init__(expressions, layout.num_states)
         self.more = more
+        # The derivatives.
         self.slopes = JacobianCode([*expressions, *beyond], keys, self._num_states)
         symbols = [each for each in [*expressions, *beyond] if isinstance(each, scalars.Symbol)]
+        # Of the trace, in nodes; what is known of a block counts as ten.
         self.size = (len(symbols[0].graph.nodes) if symbols else 0) + 10 * len(layout.leaves)
         self._seen = [Seen(leaf) for leaf in layout.leaves]
 

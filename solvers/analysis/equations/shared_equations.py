@@ -41,29 +41,13 @@ class SharedCode:
         What is asked.
     zeros : frozenset of Key
         Components of parameters that are zero, which the code makes use of.
-
-    Attributes
-    ----------
-    question : Question
-        What is asked.
-    shape : tuple of int
-        Of the matrix of all derivatives: by the states, and by what is varied.
-    rows, columns : ndarray of int
-        Where those are that are not always zero.
-    size : int
-        What it counts as among all that is kept.
-
-    Raises
-    ------
-    TraceError
-        When sharing is not possible, or does not pay.
     """
 
     def __init__(self, layout: Layout, question: Question, zeros: frozenset[Key]) -> None:
         from flexure.solvers.native.sharing.families.diagram_walk import UnlikeError
         from flexure.solvers.native.sharing.jobs.shared_derivatives import SharedDerivatives
 
-        self.question = question
+        self.question = question  # what is asked
         self._discrete = DiscretePlaces(layout)
         environment = Environment(self._discrete.count, self._discrete.starts)
         try:
@@ -79,13 +63,16 @@ class SharedCode:
         self._prepare = native_function(library.address("prepare"))
         self._slopes = native_function(jacobian.address("jacobian"))
         n, m = layout.num_states, len(question.varied)
+        # Of the matrix of all derivatives: by the states, and by what is varied.
         self.shape = n + question.num_shown, n + m
+        # rows, columns: where those are that are not always zero.
         self.rows = np.array(slopes.rows, dtype=np.intp)
         order = np.argsort([question.places[key] for key in question.varied])
         behind = np.empty(n + m, dtype=np.intp)  # where what is asked for has its column
         behind[:n] = np.arange(n)
         behind[n + np.arange(m)] = n + order
         self.columns = behind[np.array(slopes.columns, dtype=np.intp)]
+        # What it counts as among all that is kept.
         self.size = 20 * len(layout.leaves) + len(self.rows)
         self._seen = [Seen(leaf) for leaf in layout.leaves]
 

@@ -35,31 +35,19 @@ _INDEPENDENT = 1e-7
 
 @dataclass(frozen=True, eq=False)
 class TreeMotion:
-    """The part of minimal coordinates that one tree has.
-
-    Attributes
-    ----------
-    tree : MultibodyTree
-        The tree.
-    displacements, rates : ndarray of int
-        Where its displacements and their rates are among the coordinates.
-    free : ndarray of int
-        The velocities of the tree that they belong to; those of locked joints, and those that
-        depend on others by constraints, are left out.
-    velocities : ndarray, shape (num_velocities, n)
-        All velocities of the tree, for those of the displacements.
-    mass : ndarray
-        The mass matrix of these velocities.
-    loads : ndarray
-        What gravity can do to each of them, in 1/s²: about g/r of a pendulum of the length r.
-    """
+    """The part of minimal coordinates that one tree has."""
 
     tree: MultibodyTree
+    # displacements, rates: where its displacements and their rates are among the coordinates.
     displacements: Indices
     rates: Indices
+    # The velocities of the tree that they belong to; those of locked joints, and those that depend
+    # on others by constraints, are left out.
     free: Indices
+    # All velocities of the tree, for those of the displacements, shape (num_velocities, n).
     velocities: FloatArray
-    mass: FloatArray
+    mass: FloatArray  # the mass matrix of these velocities
+    # What gravity can do to each of them, in 1/s²: about g/r of a pendulum of the length r.
     loads: FloatArray
 
 
@@ -70,32 +58,16 @@ class MinimalCoordinates:
     ----------
     context : Context
         A root context.
-
-    Attributes
-    ----------
-    names : list of str
-        What the coordinates are: the paths of joint angles and translations, such as
-        ``"door.axis.angle"``; ``"boat.free.rotation[x]"`` and ``"boat.free.translation[x]"`` for
-        joints whose positions have no rates of their own; the names of all other states. Rates have
-        the name of what they are the rate of.
-    outwards : ndarray, shape (n, m)
-        Small motions of the states, for those of the coordinates.
-    inwards : ndarray, shape (m, n)
-        Small motions of the coordinates, for those of the states.
-    trees : list of TreeMotion
-        The trees in it.
-    groups : list of ndarray of int
-        Coordinates whose equations belong together: of one joint, or one of another block.
-
-    Raises
-    ------
-    EvaluationError
-        When a mechanism moves that has constraints between velocities.
     """
 
     def __init__(self, context: Context) -> None:
+        # What the coordinates are: the paths of joint angles and translations, such as
+        # ``"door.axis.angle"``; ``"boat.free.rotation[x]"`` and ``"boat.free.translation[x]"`` for
+        # joints whose positions have no rates of their own; the names of all other states. Rates
+        # have the name of what they are the rate of.
         self.names: list[str] = []
-        self.trees: list[TreeMotion] = []
+        self.trees: list[TreeMotion] = []  # the trees in it
+        # Coordinates whose equations belong together: of one joint, or one of another block.
         self.groups: list[Indices] = []
         n = context.store.layout.num_states
         self._outwards: list[FloatArray] = []
@@ -112,7 +84,9 @@ class MinimalCoordinates:
                 part = np.eye(n)[leaf.x_slice]
                 self._outwards.append(part)
                 self._inwards.append(part)
+        # Small motions of the states, for those of the coordinates, shape (n, m).
         self.outwards = np.vstack([np.zeros((0, n)), *self._outwards]).T
+        # Small motions of the coordinates, for those of the states, shape (m, n).
         self.inwards = np.vstack([np.zeros((0, n)), *self._inwards])
 
     def _add_tree(self, leaf: LeafContext, tree: MultibodyTree) -> None:

@@ -138,10 +138,8 @@ class ModalEnergies:
         return found
 
     def _entering(self, branch: Branch) -> tuple[float, float]:
-        """Return the stiffness and the damping that forces from outside act like.
-
-        They are what the others lack in λ² + λ Σ damping + Σ stiffness = φᴴ f.
-        """
+        """Return the stiffness and the damping that forces from outside act like."""
+        # They are what the others lack in λ² + λ Σ damping + Σ stiffness = φᴴ f.
         pole = branch.poles[0]
         stiffness = np.array([*self._stiffnesses(branch).values()])
         damping = np.array([*self._dampings(branch).values()])

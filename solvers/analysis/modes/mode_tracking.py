@@ -320,10 +320,8 @@ class _Stop:
 
 
 def _arrivals(settled: Callable[..., Modes]) -> Callable[[_Stop, float], tuple[_Stop, bool]]:
-    """Return what `follow` asks for: the tracks at a share of the way, from those at another.
-
-    The shapes of equal poles there are chosen to resemble those of the tracks.
-    """
+    """Return what `follow` asks for: the tracks at a share of the way, from those at another."""
+    # The shapes of equal poles there are chosen to resemble those of the tracks.
     looked_at: dict[float, Modes] = {}
 
     def arrive(here: _Stop, share: float) -> tuple[_Stop, bool]:

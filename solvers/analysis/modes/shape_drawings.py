@@ -45,30 +45,14 @@ _NEARBY = 1e-6  # of the amplitude with which motions of points are measured
 
 @dataclass(frozen=True, eq=False)
 class Shape:
-    """A shape of a plant about a context.
-
-    Attributes
-    ----------
-    plant : Plant
-        The plant.
-    context : Context
-        The state that it moves about.
-    motion : ndarray
-        Amplitudes, complex for a mode whose points do not move in step.
-    move : callable
-        Returns a context that is moved by real amplitudes.
-    caption : str
-        The text above the picture.
-    attempt : str
-        For errors.
-    """
+    """A shape of a plant about a context."""
 
     plant: Plant
-    context: Context
-    motion: ComplexArray
-    move: Callable[[FloatArray], Context]
-    caption: str
-    attempt: str
+    context: Context  # the state that it moves about
+    motion: ComplexArray  # amplitudes, complex for a mode whose points do not move in step
+    move: Callable[[FloatArray], Context]  # returns a context that is moved by real amplitudes
+    caption: str  # the text above the picture
+    attempt: str  # for errors
 
     def animate(self, *, path: str | Path | None, view: View, fps: int) -> FuncAnimation:
         """Return an animation of one period."""

@@ -38,24 +38,12 @@ _OF_MECHANISM = 0.9  # least participation of mechanisms in it
 
 @dataclass(frozen=True, eq=False)
 class Branch:
-    """One mode as an invariant subspace.
+    """One mode as an invariant subspace."""
 
-    Attributes
-    ----------
-    kind : str
-        As `Mode.kind`.
-    poles : tuple of complex
-        One for a real pole, and two for a pair, the slower one first.
-    vectors : ndarray, shape (m, r)
-        Right eigenvectors, one for each pole.
-    duals : ndarray, shape (r, m)
-        Left eigenvectors, with ``duals @ vectors = 1``.
-    """
-
-    kind: str
-    poles: tuple[complex, ...]
-    vectors: ComplexArray
-    duals: ComplexArray
+    kind: str  # as `Mode.kind`
+    poles: tuple[complex, ...]  # one for a real pole, and two for a pair, the slower one first
+    vectors: ComplexArray  # right eigenvectors, one for each pole, shape (m, r)
+    duals: ComplexArray  # left eigenvectors, with ``duals @ vectors = 1``, shape (r, m)
 
     @property
     def shape(self) -> ComplexArray:
@@ -174,10 +162,8 @@ def _side_by_side(rows: int, parts: Sequence[ComplexArray]) -> ComplexArray:
 
 
 def _paired(found: list[Branch], shapes: _Shapes, of_mechanisms: Indices) -> list[Branch]:
-    """Return modes in which two decays of one shape are one overdamped oscillation.
-
-    Where other blocks take part, shapes alone do not tell which decays belong together.
-    """
+    """Return modes in which two decays of one shape are one overdamped oscillation."""
+    # Where other blocks take part, shapes alone do not tell which decays belong together.
     lone = [
         branch
         for branch in found
@@ -206,12 +192,10 @@ def _paired(found: list[Branch], shapes: _Shapes, of_mechanisms: Indices) -> lis
 def _balanced(
     A: FloatArray, coordinates: MinimalCoordinates, tolerance: float
 ) -> tuple[FloatArray, FloatArray]:
-    """Return the matrix without what is rounding, in suitable units, and these units.
-
-    Displacements of mechanisms are weighed with their own mass, and rates with the time of the
-    fastest of them; other states are balanced between what they do and what is done to them. To
-    balance all alike would blow up what rounding leaves of a stiffness that should be zero.
-    """
+    """Return the matrix without what is rounding, in suitable units, and these units."""
+    # Displacements of mechanisms are weighed with their own mass, and rates with the time of the
+    # fastest of them; other states are balanced between what they do and what is done to them. To
+    # balance all alike would blow up what rounding leaves of a stiffness that should be zero.
     from scipy.linalg import matrix_balance
 
     q, v = coordinates.displacements, coordinates.rates
@@ -254,11 +238,9 @@ def _at_zero(
 def _leading_to(
     A: FloatArray, chains: FloatArray, coordinates: MinimalCoordinates, tolerance: float
 ) -> FloatArray:
-    """Return an orthonormal basis of what A leads to some columns, or to zero.
-
-    Rates are known from the rows of displacements, which say that they are rates. So what is asked
-    of is the stiffness alone, beside which damping may be as large as it wants.
-    """
+    """Return an orthonormal basis of what A leads to some columns, or to zero."""
+    # Rates are known from the rows of displacements, which say that they are rates. So what is
+    # asked of is the stiffness alone, beside which damping may be as large as it wants.
     q, v = coordinates.displacements, coordinates.rates
     rest = np.setdiff1d(np.arange(len(A)), v)  # what is unknown, and
     below = np.setdiff1d(np.arange(len(A)), q)  # the equations that are left
@@ -281,12 +263,10 @@ def _leading_to(
 def _null_space(
     matrix: FloatArray, more: FloatArray, groups: Sequence[Indices], tolerance: float
 ) -> FloatArray:
-    """Return a basis of what a matrix, with more columns beside it, maps to zero.
-
-    The rows of a group are divided by the largest number in them. So a soft spring beside stiff
-    ones is no rounding, and what is left where the terms of a row cancel is. Those that need none
-    of the other columns come first.
-    """
+    """Return a basis of what a matrix, with more columns beside it, maps to zero."""
+    # The rows of a group are divided by the largest number in them. So a soft spring beside stiff
+    # ones is no rounding, and what is left where the terms of a row cancel is. Those that need none
+    # of the other columns come first.
     weighed, beside = np.zeros_like(matrix), more.copy()
     for group in groups:
         largest = np.max(np.abs(matrix[group]), initial=0.0)
@@ -324,13 +304,11 @@ def _complement(basis: FloatArray) -> FloatArray:
 def _regular(
     A: FloatArray, zero: tuple[FloatArray, FloatArray], shapes: _Shapes
 ) -> tuple[ComplexArray, ComplexArray]:
-    """Return the eigenvalues that are not zero, one of each pair, and their eigenvectors.
-
-    They are found in coordinates of undamped shapes, each with the unit of its own frequency. There
-    slow modes stand beside fast ones as a small number beside a large one, also where damping makes
-    the large ones larger by orders; in coordinates of joints, they are what is left where large
-    numbers cancel. What does not act on each other is solved by itself.
-    """
+    """Return the eigenvalues that are not zero, one of each pair, and their eigenvectors."""
+    # They are found in coordinates of undamped shapes, each with the unit of its own frequency.
+    # There slow modes stand beside fast ones as a small number beside a large one, also where
+    # damping makes the large ones larger by orders; in coordinates of joints, they are what is left
+    # where large numbers cancel. What does not act on each other is solved by itself.
     turned, T, inverse = _by_shapes(A, zero[0], shapes)
     chains = inverse @ zero[1]
     chains[np.abs(chains) < _NOTHING * np.max(np.abs(chains), axis=0, initial=0.0)] = 0.0
@@ -385,10 +363,8 @@ def _without_noise(matrix: FloatArray) -> FloatArray:
 
 
 def _apart(A: FloatArray) -> tuple[ComplexArray, ComplexArray]:
-    """Return eigenvalues of a matrix, one of each pair, and eigenvectors.
-
-    Unknowns that do not act on each other, on whatever way, have eigenvalues of their own.
-    """
+    """Return eigenvalues of a matrix, one of each pair, and eigenvectors."""
+    # Unknowns that do not act on each other, on whatever way, have eigenvalues of their own.
     from scipy.sparse.csgraph import connected_components
 
     count, group = connected_components(A != 0.0, directed=False)

@@ -34,29 +34,16 @@ _NOT_ZERO = 1e-3  # of the norm: rounding moves even four poles at zero by less
 
 @dataclass(frozen=True)
 class Solid:
-    """A body with mass.
+    """A body with mass."""
 
-    Attributes
-    ----------
-    mass : float
-        In kg.
-    size : ndarray, shape (3,)
-        Edges in m of the uniform box that has these moments of inertia per mass, ascending.
-    reach : float
-        Distance in m to the farthest of its joints or its center of mass, from the origin.
-    paths : tuple of str
-        Paths of mass, center of mass and unit inertia.
-    tree : LeafContext
-        The context of its tree.
-    name : str
-        Its name.
-    """
-
-    mass: float
+    mass: float  # in kg
+    # Edges in m of the uniform box that has these moments of inertia per mass, ascending, shape
+    # (3,).
     size: FloatArray
+    # Distance in m to the farthest of its joints or its center of mass, from the origin.
     reach: float
-    paths: tuple[str, str, str]
-    tree: LeafContext
+    paths: tuple[str, str, str]  # paths of mass, center of mass and unit inertia
+    tree: LeafContext  # the context of its tree
     name: str
 
 
@@ -98,11 +85,6 @@ class DiagnosedSystem:
     ----------
     context : Context
         A root context; its values are varied and restored.
-
-    Attributes
-    ----------
-    unchecked : list of str
-        Parts that could not be computed, and why.
     """
 
     def __init__(self, context: Context) -> None:
@@ -110,7 +92,7 @@ class DiagnosedSystem:
         self.system = context.system
         self.path_of = Paths(self.system)
         self.leaves = list(context.leaves())
-        self.unchecked: list[str] = []
+        self.unchecked: list[str] = []  # parts that could not be computed, and why
         for port, slot in each_free_input(context):
             if port.size is not None and not context.store.holds(slot):
                 port.fix(context, np.zeros(port.size))
@@ -289,11 +271,9 @@ def _strongest(influences: dict[str, float]) -> tuple[str, ...]:
 
 
 def _box(six: Any) -> FloatArray:
-    """Return the edges of the uniform box with given moments of inertia per mass, ascending.
-
-    Along each principal axis the mean square s² of the distance is half the sum of the other two
-    moments less its own one; that of a box with the edge L is L² / 12.
-    """
+    """Return the edges of the uniform box with given moments of inertia per mass, ascending."""
+    # Along each principal axis the mean square s² of the distance is half the sum of the other two
+    # moments less its own one; that of a box with the edge L is L² / 12.
     xx, yy, zz, xy, xz, yz = np.asarray(six, dtype=float)
     moments = np.linalg.eigvalsh([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
     squares = moments.sum() / 2.0 - moments

@@ -12,36 +12,16 @@ from flexure.diagrams.values.tables import WIDTH, Table
 
 @dataclass(frozen=True)
 class Finding:
-    """An implausible value.
+    """An implausible value."""
 
-    Attributes
-    ----------
-    rule : str
-        Name of the rule that reports it.
-    paths : tuple of str
-        Where it is, the most suspicious place first.
-    what : str
-        The value in words, with its magnitude.
-    magnitude : float
-        The number that the rule compares, in ``unit``.
-    unit : str
-        Its unit; empty for ratios.
-    limit : float
-        The limit that it exceeds.
-    why : str
-        The reason why it is implausible.
-    look : str
-        What to check.
-    """
-
-    rule: str
-    paths: tuple[str, ...]
-    what: str
-    magnitude: float
-    unit: str
-    limit: float
-    why: str
-    look: str
+    rule: str  # name of the rule that reports it
+    paths: tuple[str, ...]  # where it is, the most suspicious place first
+    what: str  # the value in words, with its magnitude
+    magnitude: float  # the number that the rule compares, in ``unit``
+    unit: str  # its unit; empty for ratios
+    limit: float  # the limit that it exceeds
+    why: str  # the reason why it is implausible
+    look: str  # what to check
 
     @property
     def path(self) -> str:

@@ -38,37 +38,18 @@ class Points(Protocol):
 
 @dataclass(frozen=True)
 class Usage:
-    """The largest utilization of one limit of a force element.
+    """The largest utilization of one limit of a force element."""
 
-    Attributes
-    ----------
-    path : str
-        The element.
-    quantity : str
-        What is bounded.
-    value, bound : float
-        The magnitude and its upper bound, in ``unit``.
-    unit : str
-        Their unit; empty for ratios.
-    utilization : float
-        The value over the bound.
-    when : str
-        The time in a run or the point of a load path at which it is largest; else empty.
-    why : str
-        The consequence of exceeding the bound.
-    look : str
-        The remedy.
-    """
-
-    path: str
-    quantity: str
+    path: str  # the element
+    quantity: str  # what is bounded
+    # value, bound: the magnitude and its upper bound, in ``unit``.
     value: float
     bound: float
-    unit: str
-    utilization: float
-    when: str
-    why: str
-    look: str
+    unit: str  # their unit; empty for ratios
+    utilization: float  # the value over the bound
+    when: str  # the time in a run or the point of a load path at which it is largest; else empty
+    why: str  # the consequence of exceeding the bound
+    look: str  # the remedy
 
     @property
     def is_beyond(self) -> bool:

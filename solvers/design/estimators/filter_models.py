@@ -155,10 +155,8 @@ class FilterModel:
     def _step(
         self, x: Array, u: Array, time: Any, step: float, *, with_slopes: bool
     ) -> tuple[Array, Rows]:
-        """Return the states after one step, and their derivatives.
-
-        The derivative of a Runge-Kutta step is the same step for the derivatives.
-        """
+        """Return the states after one step, and their derivatives."""
+        # The derivative of a Runge-Kutta step is the same step for the derivatives.
         n, entries = len(x), self._slopes.entries if with_slopes else []
         rate: Array = np.zeros(n)
         slope: Rows = [{} for _ in range(n)]

@@ -111,11 +111,9 @@ def _sizes(pairs: list[tuple[FloatArray, FloatArray]]) -> tuple[float, float]:
 
 
 def _is_wave(pairs: list[tuple[FloatArray, FloatArray]]) -> bool:
-    """Return whether residuals follow each other from sample to sample.
-
-    For independent errors, the squares of the differences from sample to sample are twice their own
-    squares, with a standard deviation of 2/√n.
-    """
+    """Return whether residuals follow each other from sample to sample."""
+    # For independent errors, the squares of the differences from sample to sample are twice their
+    # own squares, with a standard deviation of 2/√n.
     errors = [one - other for one, other in pairs]
     count = sum(each.size for each in errors)
     whole = sum(float(np.sum(each**2)) for each in errors)

@@ -27,22 +27,14 @@ from flexure.solvers.simulation.run_control.method_selection import Method
 
 @dataclass(frozen=True)
 class Wanted(Unknown):
-    """An unknown of a motion: a parameter, an initial state or an offset.
+    """An unknown of a motion: a parameter, an initial state or an offset."""
 
-    Attributes
-    ----------
-    record : int or None
-        The record that it belongs to; None for all.
-    variable, component : int or None
-        Of what it is a component: of which variable, counted over all; None for an offset.
-    signal : str or None
-        What it is the offset of.
-    """
-
-    record: int | None = None
+    record: int | None = None  # the record that it belongs to; None for all
+    # variable, component: of what it is a component: of which variable, counted over all; None for
+    # an offset.
     variable: int | None = None
     component: int = 0
-    signal: str | None = None
+    signal: str | None = None  # what it is the offset of
 
 
 class FitProblem(LeastSquares):

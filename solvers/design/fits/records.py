@@ -31,24 +31,12 @@ _FORM = (
 
 @dataclass(frozen=True, eq=False)
 class Record:
-    """One measured time series.
+    """One measured time series."""
 
-    Attributes
-    ----------
-    times : ndarray, shape (k,)
-        Ascending times in seconds.
-    outputs : dict
-        Measured signals, of shape (k, size), by path.
-    inputs : dict
-        What drove free input ports, likewise.
-    places : dict
-        Where these signals are, by path.
-    """
-
-    times: FloatArray
-    outputs: dict[str, FloatArray]
-    inputs: dict[str, FloatArray]
-    places: dict[str, Place]
+    times: FloatArray  # ascending times in seconds, shape (k,)
+    outputs: dict[str, FloatArray]  # measured signals, of shape (k, size), by path
+    inputs: dict[str, FloatArray]  # what drove free input ports, likewise
+    places: dict[str, Place]  # where these signals are, by path
 
     def drives(self, context: Context) -> list[Drive]:
         """Return what the measured inputs do to the ports of a context."""

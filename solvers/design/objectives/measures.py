@@ -49,46 +49,24 @@ _FINE = 3e-7  # of a frequency: around a maximum, half of the digits make no dif
 
 @dataclass(frozen=True, eq=False)
 class Piece:
-    """A number of a linear model.
+    """A number of a linear model."""
 
-    Attributes
-    ----------
-    value : float
-        The number.
-    weights : ndarray, shape (n + p, n + m), or None
-        Its derivatives by the matrices of the model; None where there are none.
-    by_errors : ndarray or None
-        By the derivatives of the errors of constraints.
-    by_values : ndarray or None
-        By the outputs.
-    frequency : float
-        Where it is, in rad/s; NaN where it is nowhere.
-    """
-
-    value: float
+    value: float  # the number
+    # Its derivatives by the matrices of the model; None where there are none, shape (n + p, n + m),
+    # or None.
     weights: FloatArray | None = None
-    by_errors: FloatArray | None = None
-    by_values: FloatArray | None = None
-    frequency: float = math.nan
+    by_errors: FloatArray | None = None  # by the derivatives of the errors of constraints
+    by_values: FloatArray | None = None  # by the outputs
+    frequency: float = math.nan  # where it is, in rad/s; NaN where it is nowhere
 
 
 @dataclass(frozen=True, eq=False)
 class Seen:
-    """The input of a measure: a linear model, and the equations behind it.
+    """The input of a measure: a linear model, and the equations behind it."""
 
-    Attributes
-    ----------
-    model : Realization
-        The linear model of its request.
-    equations : ParametricModel or None
-        The equations behind it; None of a sampled model.
-    point : ModelPoint or None
-        Where they are.
-    """
-
-    model: Realization
-    equations: Any = None
-    point: Any = None
+    model: Realization  # the linear model of its request
+    equations: Any = None  # the equations behind it; None of a sampled model
+    point: Any = None  # where they are
 
 
 class Measure(ABC):
@@ -125,20 +103,11 @@ class Measure(ABC):
 
 @dataclass(frozen=True, eq=False)
 class PoleMeasure(Measure):
-    """The least decay rate or damping ratio of all poles, or the frequency of one.
+    """The least decay rate or damping ratio of all poles, or the frequency of one."""
 
-    Attributes
-    ----------
-    kind : str
-        ``"decay_rate"``, ``"least_damping"`` or ``"frequency"``.
-    number : int
-        Which of the vibrations counts, by frequency; for a frequency.
-    lower, upper : float
-        Between which natural frequencies poles count, in rad/s.
-    """
-
-    kind: str
-    number: int = 0
+    kind: str  # ``"decay_rate"``, ``"least_damping"`` or ``"frequency"``
+    number: int = 0  # which of the vibrations counts, by frequency; for a frequency
+    # lower, upper: between which natural frequencies poles count, in rad/s.
     lower: float = 0.0
     upper: float = math.inf
 
@@ -297,30 +266,18 @@ class StiffnessMeasure(Measure):
 
 @dataclass(frozen=True, eq=False)
 class GainMeasure(Measure):
-    """The peak gain from inputs to outputs, beside a bound over frequency.
+    """The peak gain from inputs to outputs, beside a bound over frequency."""
 
-    Attributes
-    ----------
-    inputs, outputs, openings : tuple of Way
-        As for `flexure.linearize`.
-    bound : float or callable
-        What the gain is divided by.
-    lower, upper : float
-        Between which frequencies it counts, in rad/s.
-    offset : float
-        A number that is added to the diagonal of the response.
-    needs_stability : bool
-        Whether the number of an unstable model is infinite.
-    """
-
+    # inputs, outputs, openings: as for `flexure.linearize`.
     inputs: tuple[Way, ...]
     outputs: tuple[Way, ...]
     openings: tuple[Way, ...] = ()
-    bound: Bound = 1.0
+    bound: Bound = 1.0  # what the gain is divided by
+    # lower, upper: between which frequencies it counts, in rad/s.
     lower: float = 0.0
     upper: float = math.inf
-    offset: float = 0.0
-    needs_stability: bool = True
+    offset: float = 0.0  # a number that is added to the diagonal of the response
+    needs_stability: bool = True  # whether the number of an unstable model is infinite
 
     def request(self, context: Context, attempt: str) -> Request:
         """Return the linear model that is needed."""
@@ -485,19 +442,12 @@ class H2Measure(Measure):
 
 @dataclass(frozen=True, eq=False)
 class MarginMeasure(Measure):
-    """The modulus or disk margin of a loop at wires, ``1 / max σ(S - c)`` with c = 0 or 1/2.
+    """The modulus or disk margin of a loop at wires, ``1 / max σ(S - c)`` with c = 0 or 1/2."""
 
-    Attributes
-    ----------
-    wires, openings : tuple of Way
-        As for `flexure.loop_gain`.
-    center : float
-        The number c.
-    """
-
+    # wires, openings: as for `flexure.loop_gain`.
     wires: tuple[Way, ...]
     openings: tuple[Way, ...] = ()
-    center: float = 0.0
+    center: float = 0.0  # the number c
     needs_stability: bool = True
     is_largest = False
 

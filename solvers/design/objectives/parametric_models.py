@@ -72,12 +72,10 @@ class Request:
     ----------
     inputs, openings : tuple of Way
         As for `flexure.linearize`.
-    outputs : tuple of Way or PointMotion
-        As for it, and velocities of points.
     """
 
     inputs: tuple[Way, ...] = ()
-    outputs: tuple[Way | PointMotion, ...] = ()
+    outputs: tuple[Way | PointMotion, ...] = ()  # as for it, and velocities of points
     openings: tuple[Way, ...] = ()
 
 
@@ -101,51 +99,27 @@ class _Bend:
 
 @dataclass(frozen=True, eq=False)
 class ModelPoint:
-    """Equations and their first derivatives at one point, with all wires cut.
+    """Equations and their first derivatives at one point, with all wires cut."""
 
-    Attributes
-    ----------
-    values : ndarray
-        Of all rows: rates, errors, outputs, and what comes to cut wires.
-    matrix : ndarray
-        Their derivatives by states, inputs and parameters.
-    store : Store
-        The values there.
-    made : dict
-        What was found out beyond that.
-    """
-
-    values: FloatArray
-    matrix: FloatArray
-    store: Store
-    made: dict[str, FloatArray] = field(default_factory=dict)
+    values: FloatArray  # of all rows: rates, errors, outputs, and what comes to cut wires
+    matrix: FloatArray  # their derivatives by states, inputs and parameters
+    store: Store  # the values there
+    made: dict[str, FloatArray] = field(default_factory=dict)  # what was found out beyond that
 
 
 @dataclass(frozen=True, eq=False)
 class Realization:
-    """A linear model, as it follows when cut wires are closed, but for those that stay open.
+    """A linear model, as it follows when cut wires are closed, but for those that stay open."""
 
-    Attributes
-    ----------
-    A, B, C, D : ndarray
-        The model.
-    tangent : ndarray
-        The directions in which states can move.
-    values : ndarray
-        Of the outputs.
-    period : float or None
-        In s, of a sampled model.
-    left, right : ndarray
-        ``dM = left dM_cut right`` for changes of the derivatives with all wires cut.
-    """
-
+    # A, B, C, D: the model.
     A: FloatArray
     B: FloatArray
     C: FloatArray
     D: FloatArray
-    tangent: FloatArray
-    values: FloatArray
-    period: float | None = None
+    tangent: FloatArray  # the directions in which states can move
+    values: FloatArray  # of the outputs
+    period: float | None = None  # in s, of a sampled model
+    # left, right: ``dM = left dM_cut right`` for changes of the derivatives with all wires cut.
     left: FloatArray = field(default_factory=lambda: np.zeros((0, 0)), repr=False)
     right: FloatArray = field(default_factory=lambda: np.zeros((0, 0)), repr=False)
 

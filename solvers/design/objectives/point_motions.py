@@ -16,20 +16,11 @@ from flexure.solvers.analysis.statics.stiffness import plant_of
 
 @dataclass(frozen=True)
 class PointMotion:
-    """The motion of a point P fixed in a frame F, along or about an axis of F.
+    """The motion of a point P fixed in a frame F, along or about an axis of F."""
 
-    Attributes
-    ----------
-    frame : Frame
-        The frame F.
-    p_FP : tuple of float
-        Position of P from Fo, expressed in F, in m.
-    direction : tuple of float
-        Shape (6,), along the axes of F: about which axis it turns, then along which it moves.
-    """
-
-    frame: Frame
-    p_FP: tuple[float, ...]
+    frame: Frame  # the frame F
+    p_FP: tuple[float, ...]  # position of P from Fo, expressed in F, in m
+    # Shape (6,), along the axes of F: about which axis it turns, then along which it moves.
     direction: tuple[float, ...]
 
     @property

@@ -52,18 +52,10 @@ class _Slopes(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class RestPoint:
-    """The numbers at an equilibrium.
+    """The numbers at an equilibrium."""
 
-    Attributes
-    ----------
-    context : Context
-        The equilibrium.
-    values : ndarray, shape (k,)
-        The numbers of the measures.
-    """
-
-    context: Context
-    values: FloatArray
+    context: Context  # the equilibrium
+    values: FloatArray  # the numbers of the measures, shape (k,)
     _looks: list[_Slopes]
 
     def slopes(self) -> FloatArray:

@@ -29,13 +29,9 @@ class OvershootMeasure(Measure):
     With the input as one more state, the response is ``y = c exp(M t) e``. At its highest point,
     its derivatives by M are those of the exponential (Fréchet), in sampled models those of a power.
     It is looked for on a grid for each pole, as fine and as long as the motion of that pole.
-
-    Attributes
-    ----------
-    input, output : Way
-        The way of the step.
     """
 
+    # input, output: the way of the step.
     input: Way
     output: Way
 

@@ -34,27 +34,14 @@ _WORST: dict[str, Callable[[FloatArray], FloatArray]] = {
 
 @dataclass(frozen=True, eq=False)
 class StrokeMeasure:
-    """The largest or smallest value of a signal while an output moves along a stroke.
+    """The largest or smallest value of a signal while an output moves along a stroke."""
 
-    Attributes
-    ----------
-    signal : Way
-        What is measured: an output, or the output that moves for the force that holds it.
-    output : Way
-        What moves.
-    stroke : tuple of float
-        Where it begins, and where it ends.
-    worst : str
-        Which value counts: ``"largest"``, ``"smallest"``, or ``"peak"``, the largest magnitude.
-    points : int
-        Number of equilibria.
-    """
-
-    signal: Way
-    output: Way
-    stroke: tuple[float, float]
+    signal: Way  # what is measured: an output, or the output that moves for the force that holds it
+    output: Way  # what moves
+    stroke: tuple[float, float]  # where it begins, and where it ends
+    # Which value counts: ``"largest"``, ``"smallest"``, or ``"peak"``, the largest magnitude.
     worst: str
-    points: int
+    points: int  # number of equilibria
 
     unit = "{}"
 

@@ -28,41 +28,19 @@ from flexure.solvers.tracing.signals import can_be_read, resolve
 
 @dataclass(frozen=True, eq=False)
 class Study:
-    """What is run and measured for each candidate.
+    """What is run and measured for each candidate."""
 
-    Attributes
-    ----------
-    system : System
-        What is simulated.
-    base : Context
-        What all candidates have in common.
-    t_final : float or None
-        End of the runs in seconds; None for candidates at rest.
-    goal : Metric
-        What is to be small.
-    constraints : tuple of Constraint
-        What is to be kept.
-    options : dict
-        How runs are integrated.
-    executor : Executor or None
-        Who runs the candidates.
-    threads : int or None
-        As for `flexure.sweep`.
-    attempt : str
-        Beginning of messages.
-    signals, constants : dict of str to Place
-        What metrics read that is sampled, and parameters, which stay what they are in a run.
-    """
-
-    system: System
-    base: Context
-    t_final: float | None
-    goal: Metric
-    constraints: tuple[Constraint, ...]
-    options: dict[str, Any]
-    executor: Executor | None
-    threads: int | None
-    attempt: str
+    system: System  # what is simulated
+    base: Context  # what all candidates have in common
+    t_final: float | None  # end of the runs in seconds; None for candidates at rest
+    goal: Metric  # what is to be small
+    constraints: tuple[Constraint, ...]  # what is to be kept
+    options: dict[str, Any]  # how runs are integrated
+    executor: Executor | None  # who runs the candidates
+    threads: int | None  # as for `flexure.sweep`
+    attempt: str  # beginning of messages
+    # signals, constants: what metrics read that is sampled, and parameters, which stay what they
+    # are in a run.
     signals: dict[str, Place] = field(init=False)
     constants: dict[str, Place] = field(init=False)
 
@@ -118,24 +96,13 @@ class Study:
 
 @dataclass
 class CandidateRuns:
-    """Results of the runs of some candidates.
+    """Results of the runs of some candidates."""
 
-    Attributes
-    ----------
-    numbers : ndarray, shape (N, 1 + m)
-        Goal and constraints; NaN where there are none.
-    reasons : list of str or None
-        Why a run failed, "" where it did not; None where it was interrupted.
-    how : str
-        How the runs were run.
-    interruption : KeyboardInterrupt, ExecutorError or None
-        What ended them early.
-    """
-
-    numbers: FloatArray
+    numbers: FloatArray  # goal and constraints; NaN where there are none, shape (N, 1 + m)
+    # Why a run failed, "" where it did not; None where it was interrupted.
     reasons: list[str | None]
-    how: str
-    interruption: KeyboardInterrupt | ExecutorError | None = None
+    how: str  # how the runs were run
+    interruption: KeyboardInterrupt | ExecutorError | None = None  # what ended them early
 
 
 def constraints_of(constraints: Any, attempt: str) -> tuple[Constraint, ...]:

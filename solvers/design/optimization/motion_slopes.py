@@ -49,13 +49,6 @@ class MotionSlopes:
     space : SearchSpace
         The coordinates.
 
-    Attributes
-    ----------
-    count : int
-        Number of motions integrated so far.
-    rtol : float
-        Relative tolerance of these motions, whatever that of the runs is.
-
     Raises
     ------
     FlexureError
@@ -77,8 +70,8 @@ class MotionSlopes:
         self._signals = {path: _settled(place) for path, place in study.signals.items()}
         ports = [p for p in self._signals.values() if isinstance(p.handle, Port)]
         self._motion = MotionDerivatives(self._context, variables, ports, study.attempt)
-        self.count = 0
-        self.rtol = 1e-6
+        self.count = 0  # number of motions integrated so far
+        self.rtol = 1e-6  # relative tolerance of these motions, whatever that of the runs is
 
     @property
     def may_step(self) -> bool:
@@ -197,13 +190,7 @@ class AdjointSlopes:
 
 
 def slopes_of(study: Study, space: SearchSpace) -> MotionSlopes | AdjointSlopes:
-    """Return the derivatives that cost less.
-
-    Raises
-    ------
-    FlexureError
-        When there are none.
-    """
+    """Return the derivatives that cost less."""
     many = len(space) > _MANY * len(study.metrics) and "step" not in study.options
     if many and all(map(has_slopes, study.metrics)):
         with suppress(FlexureError):

@@ -41,20 +41,12 @@ _BESIDE = 0.05  # of the box: how far from the end an equal objective shows that
 
 @dataclass(frozen=True)
 class Polish:
-    """The end of a search.
+    """The end of a search."""
 
-    Attributes
-    ----------
-    how : str
-        How the search went downhill.
-    best : int
-        Index of the trial with the answer.
-    precision : ndarray, shape (n,)
-        How far the coordinates moved when the descent was repeated; infinite where it is flat.
-    """
-
-    how: str
-    best: int
+    how: str  # how the search went downhill
+    best: int  # index of the trial with the answer
+    # How far the coordinates moved when the descent was repeated; infinite where it is flat, shape
+    # (n,).
     precision: FloatArray
 
 
@@ -69,15 +61,6 @@ class _Downhill:
         A candidate with all numbers.
     slopes : MotionSlopes, AdjointSlopes, RestCandidates or None
         Where derivatives come from.
-
-    Attributes
-    ----------
-    constrained : bool
-        Whether there are constraints.
-    by_motions : bool
-        Whether values come from the motions of the slopes, not from runs.
-    doubt : float
-        By how much the objective of runs differs from that of motions.
     """
 
     def __init__(self, trials: Trials, start: FloatArray, slopes: _Slopes) -> None:
@@ -94,9 +77,9 @@ class _Downhill:
         self._slopes = slopes
         self._last: tuple[bytes, float, FloatArray, FloatArray] | None = None
         self._shift = np.zeros(len(first))  # from the numbers of motions to those of runs
-        self.constrained = bool(constraints)
-        self.by_motions = False
-        self.doubt = 0.0
+        self.constrained = bool(constraints)  # whether there are constraints
+        self.by_motions = False  # whether values come from the motions of the slopes, not from runs
+        self.doubt = 0.0  # by how much the objective of runs differs from that of motions
 
     def shift_to_runs(self, point: FloatArray) -> None:
         """Let the numbers of motions be those of runs at a point."""
@@ -187,11 +170,9 @@ def polish(trials: Trials, starts: FloatArray) -> Polish:
 
 
 def _jumps_beside(downhill: _Downhill, end: FloatArray) -> bool:
-    """Return whether the objective changes beside an end by other than its slopes say.
-
-    Over a short way, the mean of the slopes at both ends foretells the change, but for at most half
-    of what the slopes differ by, where there is a kink. A jump has no part in any slope.
-    """
+    """Return whether the objective changes beside an end by other than its slopes say."""
+    # Over a short way, the mean of the slopes at both ends foretells the change, but for at most
+    # half of what the slopes differ by, where there is a kink. A jump has no part in any slope.
     with suppress(FlexureError):
         for away in _LOOKED:
             for aside in away * np.concatenate([np.eye(len(end)), -np.eye(len(end))]):

@@ -35,19 +35,13 @@ class Trials:
         Where candidates are.
     bar : ProgressBar
         Shows how many there are.
-
-    Attributes
-    ----------
-    how : str
-        How the last runs were run.
-    rest : RestCandidates or None
-        Who computes candidates at rest.
     """
 
     def __init__(self, study: Study, space: SearchSpace, bar: ProgressBar) -> None:
         self.study = study
         self.space = space
-        self.how = ""
+        self.how = ""  # how the last runs were run
+        # Who computes candidates at rest.
         self.rest = RestCandidates(study, space) if study.at_rest else None
         self._bar = bar
         self._found: dict[bytes, int] = {}

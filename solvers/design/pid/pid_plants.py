@@ -24,18 +24,10 @@ _HIDDEN = 1e-12  # beside the norm of the scaled matrices: what is not seen
 
 @dataclass(frozen=True)
 class Controlled:
-    """One component of a PID controller in a diagram.
+    """One component of a PID controller in a diagram."""
 
-    Attributes
-    ----------
-    block : PIDController
-        The controller.
-    component : int
-        Which one of its components.
-    """
-
-    block: PIDController
-    component: int
+    block: PIDController  # the controller
+    component: int  # which one of its components
 
     @classmethod
     def find(cls, system: System, controller: object, component: Any, attempt: str) -> Controlled:
@@ -114,12 +106,10 @@ class Controlled:
         return _without(model, names[self.component :: block.size], block)
 
     def _sampled_plant(self, system: System, start: Context, period: float) -> LinearModel:
-        """Return the plant from what the controller computes to what it measures at an instant.
-
-        With all gains zero, what comes in as feedforward is what it computes. What it measures is
-        what its integral gets, just before the updates of that instant. The output that it holds
-        remains a state: other sampled blocks may see the one from before.
-        """
+        """Return the plant from what the controller computes to what it measures at an instant."""
+        # With all gains zero, what comes in as feedforward is what it computes. What it measures is
+        # what its integral gets, just before the updates of that instant. The output that it holds
+        # remains a state: other sampled blocks may see the one from before.
         block, free = self.block, start.clone()
         for gain in (block.kp, block.ki, block.kd):
             if gain is not None:

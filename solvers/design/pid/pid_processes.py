@@ -23,22 +23,14 @@ _T63 = 1.0 - np.exp(-1.0)
 
 @dataclass(frozen=True)
 class Process:
-    """``gain exp(-delay s) / ((lag s + 1)(second s + 1))``, or with integrators for the lags.
+    """``gain exp(-delay s) / ((lag s + 1)(second s + 1))``, or with integrators for the lags."""
 
-    Attributes
-    ----------
-    gain : float
-        Static gain; of one that integrates, the slope after a unit step, or that of the slope.
-    lag, second : float
-        Time constants in s; an infinite one means an integrator, ``1 / s``.
-    delay : float
-        Dead time in s, whatever is fast included.
-    """
-
+    # Static gain; of one that integrates, the slope after a unit step, or that of the slope.
     gain: float
+    # lag, second: time constants in s; an infinite one means an integrator, ``1 / s``.
     lag: float
     second: float
-    delay: float
+    delay: float  # dead time in s, whatever is fast included
 
     @property
     def integrates(self) -> bool:

@@ -24,33 +24,15 @@ _BARELY = 0.1  # percent of overshoot that do not matter
 
 @dataclass(frozen=True)
 class Search:
-    """What is looked for.
+    """What is looked for."""
 
-    Attributes
-    ----------
-    loop : PIDLoop
-        The plant.
-    parts : {"P", "PI", "PD", "PID"}
-        Of the controller.
-    bound : float
-        Of the peak of the sensitivity.
-    ratio : float
-        Derivative time by the time constant of the derivative's filter.
-    weights : (float, float)
-        Of the setpoint, in the proportional and in the derivative part.
-    attempt : str
-        Beginning of messages.
-    start : Gains or None
-        Where to start as well.
-    """
-
-    loop: PIDLoop
-    parts: str
-    bound: float
-    ratio: float
-    weights: tuple[float, float]
-    attempt: str
-    start: Gains | None = None
+    loop: PIDLoop  # the plant
+    parts: str  # of the controller: "P", "PI", "PD" or "PID"
+    bound: float  # of the peak of the sensitivity
+    ratio: float  # derivative time by the time constant of the derivative's filter
+    weights: tuple[float, float]  # of the setpoint, in the proportional and in the derivative part
+    attempt: str  # beginning of messages
+    start: Gains | None = None  # where to start as well
 
     @property
     def most(self) -> float:
@@ -151,10 +133,8 @@ class Search:
         rounds: Iterable[list[tuple[float, float, float]]],
         count: int,
     ) -> list[tuple[float, float, float]]:
-        """Return the best times, parts and signs, each refined from a start of its own.
-
-        Later rounds of starts are for plants that those before do not stabilize.
-        """
+        """Return the best times, parts and signs, each refined from a start of its own."""
+        # Later rounds of starts are for plants that those before do not stabilize.
         from scipy.optimize import minimize
 
         for starts in rounds:

@@ -31,19 +31,12 @@ _AT_LIMIT = 1e-9  # distance from a limit, as a part of it
 
 @dataclass(frozen=True)
 class Verification:
-    """Metrics of one step, of the linear model and of the simulated diagram.
+    """Metrics of one step, of the linear model and of the simulated diagram."""
 
-    Attributes
-    ----------
-    linear, simulated : StepInfo
-        The metrics, with those of the output of the controller as its control.
-    at_limits : float
-        Share of the time, from 0 to 1, that the simulated output is at a limit.
-    """
-
+    # linear, simulated: the metrics, with those of the output of the controller as its control.
     linear: StepInfo
     simulated: StepInfo
-    at_limits: float
+    at_limits: float  # share of the time, from 0 to 1, that the simulated output is at a limit
 
 
 def verified(

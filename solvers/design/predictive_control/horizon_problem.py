@@ -21,22 +21,14 @@ _SWEEPS = 20  # of a balance
 
 @dataclass(frozen=True)
 class Limits:
-    """Bounds of inputs and outputs, with infinity where there are none.
+    """Bounds of inputs and outputs, with infinity where there are none."""
 
-    Attributes
-    ----------
-    inputs, outputs : ndarray, shapes (2, m) and (2, q)
-        Lower and upper bounds.
-    changes : ndarray, shape (m,)
-        Largest change of an input from sample to sample.
-    weights : ndarray, shape (2, q)
-        Costs of outputs beyond their bounds, for each unit and unit squared; infinity for hard
-        bounds.
-    """
-
+    # inputs, outputs: lower and upper bounds, shapes (2, m) and (2, q).
     inputs: FloatArray
     outputs: FloatArray
-    changes: FloatArray
+    changes: FloatArray  # largest change of an input from sample to sample, shape (m,)
+    # Costs of outputs beyond their bounds, for each unit and unit squared; infinity for hard
+    # bounds, shape (2, q).
     weights: FloatArray
 
     @property

@@ -22,28 +22,15 @@ _KEPT = 100_000  # times of solutions
 
 
 class Sample(NamedTuple):
-    """The situation at a sample.
+    """The situation at a sample."""
 
-    Attributes
-    ----------
-    time : float
-        When its first inputs act, in s.
-    x, u : ndarray, shapes (n,) and (m,)
-        The state then, and the inputs of the period before.
-    disturbance : ndarray, shape (n,)
-        What states do beyond the prediction in a period.
-    reference : ndarray, shape (p,)
-        What tracked signals are to be.
-    number : int
-        Number of samples before.
-    """
-
-    time: float
+    time: float  # when its first inputs act, in s
+    # x, u: the state then, and the inputs of the period before, shapes (n,) and (m,).
     x: FloatArray
     u: FloatArray
-    disturbance: FloatArray
-    reference: FloatArray
-    number: int
+    disturbance: FloatArray  # what states do beyond the prediction in a period, shape (n,)
+    reference: FloatArray  # what tracked signals are to be, shape (p,)
+    number: int  # number of samples before
 
 
 class SampledPlan(LeafSystem):

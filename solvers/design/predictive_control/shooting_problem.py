@@ -124,10 +124,8 @@ class ShootingProblem:
     def _moved(
         self, times: FloatArray, x: FloatArray, u: FloatArray, *, with_slopes: bool = False
     ) -> tuple[FloatArray, FloatArray]:
-        """Return states one period later, and their slopes by states and inputs, point by point.
-
-        The derivative of a Runge-Kutta step is the same step for the derivatives.
-        """
+        """Return states one period later, and their slopes by states and inputs, point by point."""
+        # The derivative of a Runge-Kutta step is the same step for the derivatives.
         (count, n), m = x.shape, u.shape[1]
         step = self.period / self._substeps
         whole = np.zeros((count, n, n + m)) + np.eye(n, n + m)

@@ -55,11 +55,6 @@ class HinfProblem:
     """The H-infinity problem of a plant in continuous time.
 
     Coordinates of the signals are such that D₁₂ = [0; I] and D₂₁ = [0, I].
-
-    Attributes
-    ----------
-    least : float
-        What no controller can be below, by the direct gains alone.
     """
 
     def __init__(self, plant: GeneralizedPlant) -> None:
@@ -76,6 +71,7 @@ class HinfProblem:
         self._C = np.vstack([errors.T @ C1, self._by_measurements @ C2])
         self._D11 = errors.T @ D11 @ disturbances
         without = (self._D11[: len(D11) - m], self._D11[:, : D11.shape[1] - p])
+        # What no controller can be below, by the direct gains alone.
         self.least = max(float(np.linalg.norm(each, 2)) if each.size else 0.0 for each in without)
 
     def controller(self, gamma: float) -> Realization | None:

@@ -85,30 +85,20 @@ _TAKEN = (
 
 @dataclass(frozen=True)
 class Wanted:
-    """What is to be written.
+    """What is to be written."""
 
-    Attributes
-    ----------
-    signals, inputs, parameters, method, step, precision
-        As of `to_c`, checked.
-    name : str
-        With what all names begin; that of the system when empty.
-    parts : frozenset of str
-        "step" for a function of steps; "exchange" for derivatives and events, which an integrator
-        outside needs; "run" for the adaptive loops; "slopes" for directional derivatives.
-    beside : str
-        C that includes the header, and whose names the model must not have.
-    """
-
+    # signals, inputs, parameters, method, step, precision: as of `to_c`, checked.
     signals: Sequence[Signal] | None = None
     inputs: Sequence[str] | None = None
     parameters: Sequence[str] | None = None
     method: str = "auto"
     step: float | None = None
     precision: str = "double"
-    name: str = ""
+    name: str = ""  # with what all names begin; that of the system when empty
+    # "step" for a function of steps; "exchange" for derivatives and events, which an integrator
+    # outside needs; "run" for the adaptive loops; "slopes" for directional derivatives.
     parts: frozenset[Part] = frozenset(("exchange", "run", "slopes"))
-    beside: str = ""
+    beside: str = ""  # C that includes the header, and whose names the model must not have
 
 
 class CModel(Answer):

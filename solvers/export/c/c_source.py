@@ -100,13 +100,6 @@ class CSource:
         Whether loops of adaptive methods are among what is written.
     single : bool
         Whether numbers are of single precision.
-
-    Attributes
-    ----------
-    values : ModelValues
-        Places and tables of its values.
-    drives : list of int
-        Where the components of the inputs are in the environment.
     """
 
     def __init__(
@@ -127,11 +120,13 @@ class CSource:
         slots = frozenset(slot for _, slot in each_free_input(context))
         discrete = equations.discrete
         self._environment = Environment(discrete.count, discrete.starts, slots)
+        # Places and tables of its values.
         self.values = ModelValues(context, equations, self._environment, fixed)
         wanted = [
             row for row in self.values.info["inputs"] if drives is None or row["path"] in drives
         ]
         sizes = self.values.places
+        # Where the components of the inputs are in the environment.
         self.drives = [row["at"] + k for row in wanted for k in range(sizes[row["path"]]["size"])]
         self.memory = ModelMemory(equations, adaptive=adaptive, assembles=not single)
         self.memory.take_inputs(self.drives)

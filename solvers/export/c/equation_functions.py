@@ -82,26 +82,13 @@ def number(value: float) -> str:
 
 @dataclass
 class Equations:
-    """The functions of a model.
+    """The functions of a model."""
 
-    Parameters
-    ----------
-    environment : Environment
-        Knows where the inputs are, and gives room to what chunks hand on.
-    names : mapping
-        Names of values in ``x`` and ``env``, by place.
-    chunk : int
-        Operations per function.
-
-    Attributes
-    ----------
-    texts : list of str
-        All functions, those that call others behind them.
-    """
-
-    environment: Environment
+    environment: Environment  # knows where the inputs are, and gives room to what chunks hand on
+    # Names of values in ``x`` and ``env``, by place.
     names: Mapping[Place, str] = field(default_factory=dict)
-    chunk: int = CHUNK
+    chunk: int = CHUNK  # operations per function
+    # All functions, those that call others behind them.
     texts: list[str] = field(default_factory=list)
 
     def write(

@@ -17,41 +17,24 @@ _LARGEST = 1_000_000  # denominator of a ratio of periods
 
 @dataclass(frozen=True)
 class StepPlan:
-    """Fixed steps of a model.
+    """Fixed steps of a model."""
 
-    Attributes
-    ----------
-    kernel : callable or None
-        What takes a step; None without continuous states.
-    rows : int
-        Rows of slopes that it needs.
-    start, period : float
-        Time of the first step, and time between steps.
-    first, every : list of int
-        The step at which each clock ticks first, and how many steps are between its ticks.
-    rtol : float
-        Of adaptive steps between them.
-    """
-
-    kernel: Any
-    rows: int
+    kernel: Any  # what takes a step; None without continuous states
+    rows: int  # rows of slopes that it needs
+    # start, period: time of the first step, and time between steps.
     start: float
     period: float
+    # first, every: the step at which each clock ticks first, and how many steps are between its
+    # ticks.
     first: list[int]
     every: list[int]
-    rtol: float
+    rtol: float  # of adaptive steps between them
 
     @classmethod
     def of(
         cls, equations: ModelEquations, method: str, step: float | None, *, adaptive: bool
     ) -> StepPlan:
-        """Plan the steps of a model, between which an adaptive method goes on if there is one.
-
-        Raises
-        ------
-        ValueRefusedError
-            When no step follows from the clocks, or the clocks do not tick at steps.
-        """
+        """Plan the steps of a model, between which an adaptive method goes on if there is one."""
         context, clocks = equations.context, equations.clocks
         attempt, start = f"Cannot write steps of '{context.system.label}' as C", context.time
         states = equations.layout.num_states

@@ -26,36 +26,19 @@ class FunctionName(Named):
 
 @dataclass
 class Memory:
-    """What is known of the fields of structures.
+    """What is known of the fields of structures."""
 
-    Attributes
-    ----------
-    numbers : dict
-        Those that are always the same.
-    tables : dict
-        Names of constant arrays.
-    functions : dict
-        Fields that are functions: a name, or a kernel and the statics that it gets from those of
-        the kernel that calls it.
-    sizes : dict
-        Lengths of arrays.
-    rotating : frozenset of FieldKey
-        Arrays that are exchanged.
-    aliases : dict
-        Names of the parameters that are the same array, wherever a field is read.
-    ignored : frozenset of FieldKey
-        Numbers that nothing asks for.
-    used : dict
-        The fields that have been read or written.
-    """
-
-    numbers: dict[FieldKey, float] = field(default_factory=dict)
-    tables: dict[FieldKey, str] = field(default_factory=dict)
+    numbers: dict[FieldKey, float] = field(default_factory=dict)  # those that are always the same
+    tables: dict[FieldKey, str] = field(default_factory=dict)  # names of constant arrays
+    # Fields that are functions: a name, or a kernel and the statics that it gets from those of the
+    # kernel that calls it.
     functions: dict[FieldKey, Any] = field(default_factory=dict)
-    sizes: dict[FieldKey, int] = field(default_factory=dict)
-    rotating: frozenset[FieldKey] = frozenset()
+    sizes: dict[FieldKey, int] = field(default_factory=dict)  # lengths of arrays
+    rotating: frozenset[FieldKey] = frozenset()  # arrays that are exchanged
+    # Names of the parameters that are the same array, wherever a field is read.
     aliases: dict[FieldKey, str] = field(default_factory=dict)
-    ignored: frozenset[FieldKey] = frozenset()
+    ignored: frozenset[FieldKey] = frozenset()  # numbers that nothing asks for
+    # The fields that have been read or written.
     used: dict[FieldKey, None] = field(default_factory=dict)
 
 

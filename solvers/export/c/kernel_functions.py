@@ -47,21 +47,11 @@ from flexure.solvers.native.language.reading import (
 
 @dataclass
 class CModule(KernelModule):
-    """The text of functions of C.
+    """The text of functions of C."""
 
-    Parameters
-    ----------
-    prefix : str
-        With what the names of types begin.
-    memory : Memory
-        What is known of structures.
-    whole : str
-        The structure that is called like the model.
-    """
-
-    prefix: str
-    memory: Memory
-    whole: str
+    prefix: str  # with what the names of types begin
+    memory: Memory  # what is known of structures
+    whole: str  # the structure that is called like the model
     declarations: dict[str, str] = field(default_factory=dict)
     parameters: dict[str, dict[str, bool]] = field(default_factory=dict)
 

@@ -57,23 +57,16 @@ class ModelMemory(Memory):
         Whether the loops of adaptive methods run; a model without states then has one, which rests.
     assembles : bool
         Whether mechanisms with loops are assembled, which single precision cannot.
-
-    Attributes
-    ----------
-    texts : dict
-        Constant arrays, by name.
-    updates : list of ModelEvent
-        The events that change something, in the order in which they run.
-    ending : list of ModelEvent
-        The publishes that may end a run.
     """
 
     def __init__(self, equations: ModelEquations, *, adaptive: bool, assembles: bool) -> None:
         super().__init__()
-        self.texts: dict[str, str] = {}
+        self.texts: dict[str, str] = {}  # constant arrays, by name
         self._equations = equations
         events = equations.events
+        # The events that change something, in the order in which they run.
         self.updates = [each for each in events if each.kind != "publish"]
+        # The publishes that may end a run.
         self.ending = [each for each in events if each.kind == "publish" and each.expressions]
         self.states = equations.layout.num_states
         self.n = max(self.states, 1) if adaptive else self.states

@@ -28,43 +28,25 @@ Numbers = tuple[float, ...]
 
 @dataclass(frozen=True)
 class Variable:
-    """One variable; its value reference is its position in the list of all of them.
+    """One variable; its value reference is its position in the list of all of them."""
 
-    Attributes
-    ----------
-    name : str
-        Unique name.
-    array : str
-        The array of numbers in which it is, one of `ARRAYS`.
-    at : int
-        Its first number there.
-    shape : tuple of int
-        Empty for a single number.
-    causality, variability, initial : str
-        As the standard defines them; ``initial`` is empty where it has to be left out.
-    unit, doc : str
-        Unit and description.
-    start : tuple of float
-        Values to start with; empty where they are computed.
-    lower, upper : tuple of float
-        Bounds of each number; infinite where there are none.
-    exclusive : bool
-        Whether the bounds themselves are refused.
-    """
-
-    name: str
-    array: str
-    at: int
-    shape: tuple[int, ...] = ()
+    name: str  # unique name
+    array: str  # the array of numbers in which it is, one of `ARRAYS`
+    at: int  # its first number there
+    shape: tuple[int, ...] = ()  # empty for a single number
+    # causality, variability, initial: as the standard defines them; ``initial`` is empty where it
+    # has to be left out.
     causality: str = "local"
     variability: str = "continuous"
     initial: str = "calculated"
+    # unit, doc: unit and description.
     unit: str = ""
     doc: str = ""
-    start: Numbers = ()
+    start: Numbers = ()  # values to start with; empty where they are computed
+    # lower, upper: bounds of each number; infinite where there are none.
     lower: Numbers = field(default=(-_LARGEST,), repr=False)
     upper: Numbers = field(default=(_LARGEST,), repr=False)
-    exclusive: bool = False
+    exclusive: bool = False  # whether the bounds themselves are refused
 
     @property
     def size(self) -> int:
@@ -103,15 +85,6 @@ class Variables:
         Paths of the signals that are outputs; the other ones are local variables.
     settable : collection of str
         Paths of the parameters and inputs that are variables.
-
-    Attributes
-    ----------
-    model : CModel
-        As above.
-    rows : list of Variable
-        The variables.
-    rates : dict of int to int
-        The value reference of the rate by that of the state, in the order of the states.
     """
 
     def __init__(
@@ -124,7 +97,7 @@ class Variables:
         self._behind = _dependencies(model)
         signals = {each.name: each for each in self._signals()}
         self._taken = {"time", *signals}
-        self.rows: list[Variable] = []
+        self.rows: list[Variable] = []  # the variables
         if arrays:  # where it is optional, a library in wide use asks for a start value of it
             self.rows.append(Variable("time", "time", 0, (), "independent", initial="", unit="s"))
         for each in self._values():
@@ -135,6 +108,7 @@ class Variables:
             else:
                 self.rows.append(replace(each, name=self._unique(each.name, "value")))
         self.rows.extend(signals.values())
+        # The value reference of the rate by that of the state, in the order of the states.
         self.rates: dict[int, int] = {}
         for k, each in enumerate(tuple(self.rows)):
             if each.array == "state":
@@ -270,10 +244,8 @@ def _groups(rows: list[dict[str, Any]]) -> Iterator[tuple[list[dict[str, Any]], 
 
 
 def _dependencies(model: CModel) -> dict[str, dict[int, Any]]:
-    """Find what each number of each array is computed from: bits for states, inputs and time.
-
-    ``"shown"`` has the places of the signals that are a state or a discrete value.
-    """
+    """Find what each number of each array is computed from: bits for states, inputs and time."""
+    # ``"shown"`` has the places of the signals that are a state or a discrete value.
     equations, states = model.equations, len(model.info["states"])
     path_of = Paths(equations.context.system)
     slots = {

@@ -55,18 +55,12 @@ def number(value: float) -> str:
 
 @dataclass
 class Parts:
-    """Functions that compute groups of expressions, which share what they have in common.
+    """Functions that compute groups of expressions, which share what they have in common."""
 
-    Attributes
-    ----------
-    texts : list of str
-        Functions ``(t, x, env, out) => {...}``. Results go to ``out``, those of all groups end to
-        end.
-    needs : list of list of int
-        For each group the functions that compute it, in their order.
-    """
-
+    # Functions ``(t, x, env, out) => {...}``. Results go to ``out``, those of all groups end to
+    # end.
     texts: list[str] = field(default_factory=list)
+    # For each group the functions that compute it, in their order.
     needs: list[list[int]] = field(default_factory=list)
 
 

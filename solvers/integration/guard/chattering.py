@@ -33,19 +33,12 @@ _LEAST_INFLUENCE = 1e-8  # of the jump on a step, in units of the tolerance
 
 @dataclass(frozen=True, slots=True)
 class Jump:
-    """A jump at which a motion chatters.
+    """A jump at which a motion chatters."""
 
-    Attributes
-    ----------
-    before, after : tuple
-        Time, state and derivatives on both sides.
-    state : int
-        Index of the derivative that jumps most, in units of the tolerance.
-    """
-
+    # before, after: time, state and derivatives on both sides.
     before: Point
     after: Point
-    state: int
+    state: int  # index of the derivative that jumps most, in units of the tolerance
 
 
 def find_jump(

@@ -78,13 +78,6 @@ class Guard:
         Relative and absolute ones.
     t_clip : float
         The right-hand side is evaluated no later than at this time, in seconds.
-
-    Attributes
-    ----------
-    count : int
-        Evaluations so far, those for Jacobians by differences included.
-    retries : bool
-        Whether the solver wants to see a trial that is not finite as a `TrialFailed`.
     """
 
     def __init__(
@@ -101,7 +94,8 @@ class Guard:
         tolerances: tuple[Any, Any],
         t_clip: float,
     ) -> None:
-        self.count = 0
+        self.count = 0  # evaluations so far, those for Jacobians by differences included
+        # Whether the solver wants to see a trial that is not finite as a `TrialFailed`.
         self.retries = False
         self.accepted = accepted
         self._rhs = rhs
@@ -360,12 +354,10 @@ class GuardedSolver(OdeSolver):
         self._watch_jacobian(differences=options.get("jac") is None)
 
     def _watch_jacobian(self, *, differences: bool) -> None:
-        """Replace a later Jacobian that leaves the domain by the last one that did not.
-
-        Radau, BDF, Rodas5P and ESDIRK4 renew their Jacobian by calling their attribute ``jac``. The
-        first two have one from the beginning, in the attribute ``J``; if it comes from differences,
-        it is checked for errors at jumps.
-        """
+        """Replace a later Jacobian that leaves the domain by the last one that did not."""
+        # Radau, BDF, Rodas5P and ESDIRK4 renew their Jacobian by calling their attribute ``jac``.
+        # The first two have one from the beginning, in the attribute ``J``; if it comes from
+        # differences, it is checked for errors at jumps.
         solver: Any = self
         renew = getattr(solver, "jac", None)
         if not callable(renew):

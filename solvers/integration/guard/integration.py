@@ -57,44 +57,27 @@ _LIMITS = Limits()
 
 @dataclass(frozen=True, slots=True)
 class Stop:
-    """The value that a callback returns to end the run inside of a step, or at its end.
+    """The value that a callback returns to end the run inside of a step, or at its end."""
 
-    Parameters
-    ----------
-    t : float
-        Where the run ends, within the step, in seconds.
-    x : ndarray, shape (n,)
-        The state there.
-    """
-
-    t: float
-    x: Array
+    t: float  # where the run ends, within the step, in seconds
+    x: Array  # the state there, shape (n,)
 
 
 class TakenStep:
-    """One good step, as the callback sees it.
-
-    Attributes
-    ----------
-    t_old, t : float
-        Begin and end, in seconds.
-    x_old, x : ndarray, shape (n,)
-        The states there; not to be changed.
-    solver : OdeSolver
-        The solver, for callers that read its stages.
-    is_last : bool
-        Whether the run ends with it in any case, since the end was moved, and the method cannot go
-        on from there.
-    """
+    """One good step, as the callback sees it."""
 
     __slots__ = ("_interpolant", "_over", "is_last", "solver", "t", "t_old", "x", "x_old")
 
     def __init__(self, solver: GuardedSolver, t_old: float, x_old: Array) -> None:
-        self.solver = solver
+        self.solver = solver  # the solver, for callers that read its stages
+        # t_old, t: begin and end, in seconds.
         self.t_old = t_old
         self.t = solver.t
+        # x_old, x: the states there; not to be changed, shape (n,).
         self.x_old = x_old
         self.x = solver.y
+        # Whether the run ends with it in any case, since the end was moved, and the method cannot
+        # go on from there.
         self.is_last = False
         self._interpolant: DenseOutput | Bent | None = None
         self._over = False
@@ -112,11 +95,6 @@ class TakenStep:
         -------
         callable
             Gives the state of shape (n,) at a time, or (n, k) at k times.
-
-        Raises
-        ------
-        EvaluationError
-            If it is asked for after the callback has returned, when the solver has moved on.
         """
         if self._interpolant is None:
             if self._over:
@@ -139,41 +117,24 @@ OnStep = Callable[[TakenStep], Stop | None]
 
 @dataclass(slots=True)
 class Segment:
-    """The result of a run.
+    """The result of a run."""
 
-    Attributes
-    ----------
-    t : ndarray, shape (k,)
-        Initial time and the end of every step, in seconds.
-    x : ndarray, shape (k, n)
-        The states at these times, one per row.
-    interpolants : list of callable
-        One per step if they were kept, valid between the times of the step; else empty.
-    stop : Stop or None
-        What ended the run before its bound.
-    steps : int
-        Number of good steps.
-    rejected : int or None
-        Number of steps tried in vain; known for ``RK45``, ``RK23``, ``DOP853``, ``Rodas5P`` and
-        ``ESDIRK4``, and zero for fixed steps.
-    nfev : int
-        Evaluations of the right-hand side, those for Jacobians by differences included.
-    njev, nlu : int
-        Evaluations and factorizations of the Jacobian; of LSODA, since it last had to begin anew.
-    next_step : float or None
-        With what ``first_step`` a following run may start, in seconds. None if the method chooses
-        that better by itself (multistep methods begin anew) or has a fixed step.
-    """
-
-    t: Array
-    x: Array
+    t: Array  # initial time and the end of every step, in seconds, shape (k,)
+    x: Array  # the states at these times, one per row, shape (k, n)
+    # One per step if they were kept, valid between the times of the step; else empty.
     interpolants: list[DenseOutput | Bent]
-    stop: Stop | None
-    steps: int
+    stop: Stop | None  # what ended the run before its bound
+    steps: int  # number of good steps
+    # Number of steps tried in vain; known for ``RK45``, ``RK23``, ``DOP853``, ``Rodas5P`` and
+    # ``ESDIRK4``, and zero for fixed steps.
     rejected: int | None
-    nfev: int
+    nfev: int  # evaluations of the right-hand side, those for Jacobians by differences included
+    # njev, nlu: evaluations and factorizations of the Jacobian; of LSODA, since it last had to
+    # begin anew.
     njev: int
     nlu: int
+    # With what ``first_step`` a following run may start, in seconds. None if the method chooses
+    # that better by itself (multistep methods begin anew) or has a fixed step.
     next_step: float | None
 
 

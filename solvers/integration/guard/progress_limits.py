@@ -21,23 +21,15 @@ MOST_STEPS = 5e7
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """When a run is given up.
+    """When a run is given up."""
 
-    Parameters
-    ----------
-    evaluations_per_step : int
-        Evaluations of the right-hand side within one step; 200 more are allowed per state, for
-        Jacobians by differences.
-    window : int
-        Number of good steps over which the pace is judged, at most.
-    steps_ahead : float
-        The run is given up when, at the pace of the last ``window`` steps, more than this many
-        are still needed. A pace that is m times worse is noticed in m times fewer steps, down to
-        ``window / 20``. Infinity switches the rule off.
-    """
-
+    # Evaluations of the right-hand side within one step; 200 more are allowed per state, for
+    # Jacobians by differences.
     evaluations_per_step: int = 4000
-    window: int = MARKS * STRIDE
+    window: int = MARKS * STRIDE  # number of good steps over which the pace is judged, at most
+    # The run is given up when, at the pace of the last ``window`` steps, more than this many are
+    # still needed. A pace that is m times worse is noticed in m times fewer steps, down to ``window
+    # / 20``. Infinity switches the rule off.
     steps_ahead: float = MOST_STEPS
 
 

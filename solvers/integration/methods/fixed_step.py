@@ -58,11 +58,6 @@ class FixedStep(OdeSolver):
         Fraction of h by which the last step may be longer in order to end at ``t_bound``.
     vectorized : bool, optional
         Part of SciPy's protocol; without effect here.
-
-    Raises
-    ------
-    ValueRefusedError
-        If ``step`` is missing or not positive, or ``stretch`` is negative.
     """
 
     def __init__(
@@ -165,11 +160,6 @@ class SemiExplicitEuler(FixedStep):
         As in `FixedStep`.
     positions : array_like of int
         Which entries of the state are positions q. There may be none.
-
-    Raises
-    ------
-    ValueRefusedError
-        If ``positions`` is missing, or is not a list of different indices into the state.
     """
 
     def __init__(
@@ -329,11 +319,6 @@ class GeneralizedAlpha(ImplicitEuler):
         As in `ImplicitEuler`.
     rho_inf : float, optional
         The factor ρ from 0 to 1 by which a step multiplies the amplitude of the fastest modes.
-
-    Raises
-    ------
-    ValueRefusedError
-        If ``rho_inf`` is not from 0 to 1.
 
     References
     ----------

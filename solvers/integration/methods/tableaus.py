@@ -42,45 +42,31 @@ class ExplicitTableau:
         x_new = x + h Σ_j B_j k_j
         k_s   = f(t + h, x_new)
         error = h Σ_j E_j k_j
-
-    Attributes
-    ----------
-    name : str
-        As in `flexure.solvers.integration.methods.methods.METHOD_NAMES`.
-    order, error_order : int
-        Orders of the method and of the solution it is compared with for an estimate of the error.
-    A : tuple of tuples
-        Row i has i entries.
-    B, C : tuple of float
-        Weights and times of the stages, s of each.
-    E : tuple of float
-        The s + 1 weights of the error estimate; of order 5 for `DOP853`.
-    E3 : tuple of float
-        `DOP853` has a second estimate e₃ of order 3 beside e₅ = E k. The norm of its error is
-        ``h |e₅|² / √(|e₅|² + 0.01 |e₃|²)``.
-    P : tuple of tuples
-        The interpolant ``x + h Σ_j k_j Σ_p P_jp θ^(p+1)`` at the fraction θ of the step. None for
-        `DOP853`.
-    A_extra, C_extra : tuple
-        Three more stages of `DOP853`, k_13 to k_15, needed for its interpolant only. Row i of
-        ``A_extra`` has 13 + i entries.
-    D : tuple of tuples
-        The last four coefficients ``F_3 ... F_6 = h D k`` of its interpolant. The first three are
-        ``F_0 = x_new - x``, ``F_1 = h k_0 - F_0`` and ``F_2 = 2 F_0 - h (k_0 + k_12)``, and it is
-        ``x + θ (F_0 + (1-θ) (F_1 + θ (F_2 + (1-θ) (F_3 + θ (F_4 + (1-θ) (F_5 + θ F_6))))))``.
     """
 
-    name: str
+    name: str  # as in `flexure.solvers.integration.methods.methods.METHOD_NAMES`
+    # order, error_order: orders of the method and of the solution it is compared with for an
+    # estimate of the error.
     order: int
     error_order: int
-    A: Matrix
+    A: Matrix  # row i has i entries
+    # B, C: weights and times of the stages, s of each.
     B: Vector
     C: Vector
-    E: Vector
+    E: Vector  # the s + 1 weights of the error estimate; of order 5 for `DOP853`
+    # `DOP853` has a second estimate e₃ of order 3 beside e₅ = E k. The norm of its error is ``h
+    # |e₅|² / √(|e₅|² + 0.01 |e₃|²)``.
     E3: Vector = ()
+    # The interpolant ``x + h Σ_j k_j Σ_p P_jp θ^(p+1)`` at the fraction θ of the step. None for
+    # `DOP853`.
     P: Matrix = ()
+    # A_extra, C_extra: three more stages of `DOP853`, k_13 to k_15, needed for its interpolant
+    # only. Row i of ``A_extra`` has 13 + i entries.
     A_extra: Matrix = ()
     C_extra: Vector = ()
+    # The last four coefficients ``F_3 ... F_6 = h D k`` of its interpolant. The first three are
+    # ``F_0 = x_new - x``, ``F_1 = h k_0 - F_0`` and ``F_2 = 2 F_0 - h (k_0 + k_12)``, and it is ``x
+    # + θ (F_0 + (1-θ) (F_1 + θ (F_2 + (1-θ) (F_3 + θ (F_4 + (1-θ) (F_5 + θ F_6))))))``.
     D: Matrix = ()
 
     @property
@@ -101,32 +87,21 @@ class RosenbrockTableau:
         W k_i = f(t + alpha_i h, y_i) + Σ_{j<i} (C_ij / h) k_j + h gammas_i ∂f/∂t
         x_new = y_{s-1} + k_{s-1}
         error = k_{s-1}
-
-    Attributes
-    ----------
-    name : str
-        As in `flexure.solvers.integration.methods.methods.METHOD_NAMES`.
-    order, error_order : int
-        Orders of the method and of the solution ``y_{s-1}`` it is compared with.
-    gamma : float
-        The diagonal coefficient.
-    A, C : tuple of tuples
-        Row i has i entries.
-    alpha, gammas : tuple of float
-        Times of the stages, and weights of the time derivative, s of each.
-    H : tuple of tuples
-        Three rows of s weights. With ``H_p = Σ_j H_pj k_j``, the interpolant at the fraction θ of
-        the step is ``x + θ (x_new - x + (1-θ) (H_0 + θ (H_1 + θ H_2)))``.
     """
 
-    name: str
+    name: str  # as in `flexure.solvers.integration.methods.methods.METHOD_NAMES`
+    # order, error_order: orders of the method and of the solution ``y_{s-1}`` it is compared with.
     order: int
     error_order: int
-    gamma: float
+    gamma: float  # the diagonal coefficient
+    # A, C: row i has i entries.
     A: Matrix
     C: Matrix
+    # alpha, gammas: times of the stages, and weights of the time derivative, s of each.
     alpha: Vector
     gammas: Vector
+    # Three rows of s weights. With ``H_p = Σ_j H_pj k_j``, the interpolant at the fraction θ of the
+    # step is ``x + θ (x_new - x + (1-θ) (H_0 + θ (H_1 + θ H_2)))``.
     H: Matrix
 
     @property
@@ -145,40 +120,23 @@ class DiagonallyImplicitTableau:
         y_i   = x + Σ_{j<i} A_ij z_j + gamma z_i,   z_i = h f(t + alpha_i h, y_i)    i = 1 ... s-1
         x_new = y_{s-1}
         error = Σ_j E_j z_j
-
-    Attributes
-    ----------
-    name : str
-        As in `flexure.solvers.integration.methods.methods.METHOD_NAMES`.
-    order, error_order : int
-        Orders of the method and of the solution it is compared with.
-    gamma : float
-        The diagonal coefficient.
-    A : tuple of tuples
-        Row i has i entries, those left of the diagonal.
-    alpha : tuple of float
-        Times of the stages.
-    E : tuple of float
-        Weights of the error estimate.
-    G : tuple of tuples
-        Where the equations of a stage are first evaluated, ``x + Σ_{j<i} G_ij z_j``: at what
-        earlier stages extrapolate to, since linear equations of stiff mechanisms are good close to
-        where they are made only. Stage 1 goes ahead with the slope, stage 2 lies on the parabola
-        through x with its slope and y_1, the others on the polynomial through the last two states
-        before them and one more, the last one through three.
-    H : tuple of tuples
-        The interpolant as that of `RosenbrockTableau`, of order 4, with continuous slopes.
     """
 
-    name: str
+    name: str  # as in `flexure.solvers.integration.methods.methods.METHOD_NAMES`
+    # order, error_order: orders of the method and of the solution it is compared with.
     order: int
     error_order: int
-    gamma: float
-    A: Matrix
-    alpha: Vector
-    E: Vector
+    gamma: float  # the diagonal coefficient
+    A: Matrix  # row i has i entries, those left of the diagonal
+    alpha: Vector  # times of the stages
+    E: Vector  # weights of the error estimate
+    # Where the equations of a stage are first evaluated, ``x + Σ_{j<i} G_ij z_j``: at what earlier
+    # stages extrapolate to, since linear equations of stiff mechanisms are good close to where they
+    # are made only. Stage 1 goes ahead with the slope, stage 2 lies on the parabola through x with
+    # its slope and y_1, the others on the polynomial through the last two states before them and
+    # one more, the last one through three.
     G: Matrix
-    H: Matrix
+    H: Matrix  # the interpolant as that of `RosenbrockTableau`, of order 4, with continuous slopes
 
     @property
     def stages(self) -> int:
@@ -188,24 +146,12 @@ class DiagonallyImplicitTableau:
 
 @dataclass(frozen=True)
 class ImplicitTableau:
-    """A fully implicit Runge-Kutta method, whose last stage is the new state.
+    """A fully implicit Runge-Kutta method, whose last stage is the new state."""
 
-    Attributes
-    ----------
-    name : str
-        Name of the method.
-    order : int
-        Order of the result.
-    A : tuple of tuples
-        Weights of derivatives in the stages.
-    C : tuple of float
-        Times of the stages, in parts of the step.
-    """
-
-    name: str
-    order: int
-    A: Matrix
-    C: Vector
+    name: str  # name of the method
+    order: int  # order of the result
+    A: Matrix  # weights of derivatives in the stages
+    C: Vector  # times of the stages, in parts of the step
 
 
 # fmt: off

@@ -35,56 +35,34 @@ class BlockFactors:
     Blocks are numbered in the order of elimination. The tiles on the diagonal come first. Behind
     them are two for each pair of blocks that depend on each other, sorted by the one that is
     eliminated first: that in its rows, and that in its columns.
-
-    Attributes
-    ----------
-    size : int
-        Rows and columns of a tile.
-    count : int
-        Number of blocks.
-    kept : int
-        Number of states in blocks.
-    expressed : int
-        Number of states that are expressed by those.
-    states, places : tuple of int
-        The states in blocks, and their places: those of all blocks, one after the other.
-    positions, followed : tuple of int
-        The states that are expressed, and the places of the states by which they are.
-    links : tuple of int
-        For every place the entry of the Jacobian by which a state is expressed by the one there;
-        where there is none, here and below, the number of entries.
-    starts : tuple of int
-        Where the pairs of each block begin; one more entry than blocks.
-    others : tuple of int
-        The other block of each pair, ascending for each block.
-    direct, through : tuple of int
-        For every place in every tile the entry of the Jacobian there, and that in the same row by
-        the state that is expressed by the one of the column.
-    columns : tuple of int
-        For every tile the first place of its columns.
-    targets : tuple of int
-        The tiles that the eliminations change: for each block, each of its pairs, and each of
-        these, that in the rows of the first other block and the columns of the second.
-    products : int
-        Number of multiplications in a factorization.
     """
 
-    size: int
-    count: int
-    kept: int
-    expressed: int
+    size: int  # rows and columns of a tile
+    count: int  # number of blocks
+    kept: int  # number of states in blocks
+    expressed: int  # number of states that are expressed by those
+    # states, places: the states in blocks, and their places: those of all blocks, one after the
+    # other.
     states: tuple[int, ...]
     places: tuple[int, ...]
+    # positions, followed: the states that are expressed, and the places of the states by which they
+    # are.
     positions: tuple[int, ...]
     followed: tuple[int, ...]
+    # For every place the entry of the Jacobian by which a state is expressed by the one there;
+    # where there is none, here and below, the number of entries.
     links: tuple[int, ...]
-    starts: tuple[int, ...]
-    others: tuple[int, ...]
+    starts: tuple[int, ...]  # where the pairs of each block begin; one more entry than blocks
+    others: tuple[int, ...]  # the other block of each pair, ascending for each block
+    # direct, through: for every place in every tile the entry of the Jacobian there, and that in
+    # the same row by the state that is expressed by the one of the column.
     direct: tuple[int, ...]
     through: tuple[int, ...]
-    columns: tuple[int, ...]
+    columns: tuple[int, ...]  # for every tile the first place of its columns
+    # The tiles that the eliminations change: for each block, each of its pairs, and each of these,
+    # that in the rows of the first other block and the columns of the second.
     targets: tuple[int, ...]
-    products: int
+    products: int  # number of multiplications in a factorization
 
     @property
     def cost(self) -> float:

@@ -41,26 +41,15 @@ Text: TypeAlias = tuple[str, set[str]]
 
 @dataclass
 class Environment:
-    """The array of numbers that equations read besides time and state, as it is laid out.
+    """The array of numbers that equations read besides time and state, as it is laid out."""
 
-    Attributes
-    ----------
-    size : int
-        Its length.
-    discrete : sequence of sequence of int
-        Where the groups of discrete values of each block begin.
-    places : dict
-        Where the inputs of the trace and other nodes are, by index of the node.
-    keys : dict
-        Where parameters and fixed inputs are, by key.
-    driven : frozenset of int
-        Slots of inputs that are not fixed, but change with time.
-    """
-
-    size: int = 0
+    size: int = 0  # its length
+    # Where the groups of discrete values of each block begin.
     discrete: Sequence[Sequence[int]] = ()
-    driven: frozenset[int] = frozenset()
+    driven: frozenset[int] = frozenset()  # slots of inputs that are not fixed, but change with time
+    # Where the inputs of the trace and other nodes are, by index of the node.
     places: dict[int, Place] = field(default_factory=dict)
+    # Where parameters and fixed inputs are, by key.
     keys: dict[Key, int] = field(default_factory=dict)
 
     def copy(self) -> Environment:

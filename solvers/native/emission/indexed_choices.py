@@ -14,19 +14,10 @@ from flexure.diagrams import scalars
 
 @dataclass(frozen=True)
 class SelectedPlace:
-    """Where the number is that several conditions choose.
+    """Where the number is that several conditions choose."""
 
-    Attributes
-    ----------
-    position : int
-        Its place in the environment where none of the conditions holds.
-    distances : tuple of (int, int)
-        The nodes of the conditions, each with what it adds to the place where it holds.
-    conditions : tuple of Symbol
-        The conditions.
-    """
-
-    position: int
+    position: int  # its place in the environment where none of the conditions holds
+    # The nodes of the conditions, each with what it adds to the place where it holds.
     distances: tuple[tuple[int, int], ...] = ()
     conditions: tuple[scalars.Symbol, ...] = field(default=(), compare=False)
 

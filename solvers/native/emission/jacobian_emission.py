@@ -38,25 +38,14 @@ SEEDS: tuple[Key, ...] = tuple(((SEED, 0, 0), lane) for lane in range(WIDTH))
 
 
 class JacobianText(NamedTuple):
-    """The functions ``jacobian`` and ``prepare``.
+    """The functions ``jacobian`` and ``prepare``."""
 
-    Attributes
-    ----------
-    texts : list
-        As `emit` returns them.
-    base : int
-        Where the results of ``prepare`` go.
-    rows, columns : list of int
-        Where the entries are that ``jacobian`` computes.
-    way : str
-        How it does that, in words.
-    """
-
-    texts: list[Text]
-    base: int
+    texts: list[Text]  # as `emit` returns them
+    base: int  # where the results of ``prepare`` go
+    # rows, columns: where the entries are that ``jacobian`` computes.
     rows: list[int]
     columns: list[int]
-    way: str
+    way: str  # how it does that, in words
 
     @property
     def code(self) -> ModuleTexts:

@@ -18,40 +18,19 @@ _DENSE = 0.8  # share of entries, from which on that does not need to be counted
 
 @dataclass(frozen=True)
 class SparseFactors:
-    """Where the entries of the factors are, row by row in the order of elimination.
+    """Where the entries of the factors are, row by row in the order of elimination."""
 
-    Attributes
-    ----------
-    starts : tuple of int
-        Where the rows begin, and where the last one ends.
-    diagonal : tuple of int
-        Where the diagonal entries are.
-    column : tuple of int
-        The column of every entry, ascending in each row.
-    nonzeros : int
-        Number of entries of the Jacobian.
-    slots : tuple of int
-        Where the entries of the Jacobian are.
-    ranks : tuple of int
-        Position of every state in the order of elimination.
-    pairs : int
-        Number of entries left of the diagonal with a counterpart across it.
-    lower, upper : tuple of int
-        Where these are, and where their counterparts are.
-    products : int
-        Number of multiplications in a factorization.
-    """
-
-    starts: tuple[int, ...]
-    diagonal: tuple[int, ...]
-    column: tuple[int, ...]
-    nonzeros: int
-    slots: tuple[int, ...]
-    ranks: tuple[int, ...]
-    pairs: int
+    starts: tuple[int, ...]  # where the rows begin, and where the last one ends
+    diagonal: tuple[int, ...]  # where the diagonal entries are
+    column: tuple[int, ...]  # the column of every entry, ascending in each row
+    nonzeros: int  # number of entries of the Jacobian
+    slots: tuple[int, ...]  # where the entries of the Jacobian are
+    ranks: tuple[int, ...]  # position of every state in the order of elimination
+    pairs: int  # number of entries left of the diagonal with a counterpart across it
+    # lower, upper: where these are, and where their counterparts are.
     lower: tuple[int, ...]
     upper: tuple[int, ...]
-    products: int
+    products: int  # number of multiplications in a factorization
 
     @property
     def name(self) -> str:
@@ -105,11 +84,9 @@ def find_sparse_factors(n: int, rows: Indices, columns: Indices) -> SparseFactor
 def _eliminate(
     n: int, rows: list[int], columns: list[int]
 ) -> tuple[list[int], list[list[int]], list[list[int]], int] | None:
-    """Eliminate all states one after the other.
-
-    Return the order; the rows, and the columns, in which each state has entries at its turn; and
-    the number of products. None if the factors are full, and not short either.
-    """
+    """Eliminate all states one after the other."""
+    # Return the order; the rows, and the columns, in which each state has entries at its turn; and
+    # the number of products. None if the factors are full, and not short either.
     in_column: list[set[int]] = [set() for _ in range(n)]  # rows with entries
     in_row: list[set[int]] = [set() for _ in range(n)]  # columns with entries
     for i, j in zip(rows, columns, strict=True):

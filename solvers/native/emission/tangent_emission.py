@@ -32,50 +32,27 @@ from flexure.solvers.tracing.trace import Key
 
 
 class DirectionPlan(NamedTuple):
-    """Which states are moved together, and what is picked from the results.
+    """Which states are moved together, and what is picked from the results."""
 
-    Attributes
-    ----------
-    directions : list of int
-        The direction of each state.
-    sources : list of int
-        For each entry, where it is among the results: row by row, and in each row a number for
-        each of the directions that are taken at once.
-    ends : list of int
-        For each turn, in which so many directions are taken, the number of entries up to its end.
-    rows, columns : list of int
-        Where the entries are in the Jacobian.
-    """
-
-    directions: list[int]
+    directions: list[int]  # the direction of each state
+    # For each entry, where it is among the results: row by row, and in each row a number for each
+    # of the directions that are taken at once.
     sources: list[int]
+    # For each turn, in which so many directions are taken, the number of entries up to its end.
     ends: list[int]
+    # rows, columns: where the entries are in the Jacobian.
     rows: list[int]
     columns: list[int]
 
 
 class Sums(NamedTuple):
-    """Entries that are sums of several derivatives.
+    """Entries that are sums of several derivatives."""
 
-    Attributes
-    ----------
-    ends : list of int
-        For each turn, the number of addends up to its end.
-    sources : list of int
-        For each addend, where its derivative is in the environment.
-    targets : list of int
-        The number of the entry.
-    first : list of int
-        Whether it is the first one there.
-    weights : list of float
-        What it is multiplied by.
-    """
-
-    ends: list[int]
-    sources: list[int]
-    targets: list[int]
-    first: list[int]
-    weights: list[float]
+    ends: list[int]  # for each turn, the number of addends up to its end
+    sources: list[int]  # for each addend, where its derivative is in the environment
+    targets: list[int]  # the number of the entry
+    first: list[int]  # whether it is the first one there
+    weights: list[float]  # what it is multiplied by
 
 
 def emit_tangents(

@@ -35,18 +35,12 @@ def operands_of(nodes: Sequence[Node], wide: Container[int]) -> list[Node]:
 
 
 class WideWriter(Writer):
-    """Writes a function whose outputs are vectors: expressions that depend on seeds.
-
-    Attributes
-    ----------
-    wide : set of int
-        The nodes that are vectors.
-    """
+    """Writes a function whose outputs are vectors: expressions that depend on seeds."""
 
     def __init__(self, name: str, environment: Environment, vectors: Sequence[Any]) -> None:
         super().__init__(name, environment, 1, {})
         self.nodes = reachable(each for each in vectors if isinstance(each, scalars.Symbol))
-        self.wide = depending_on_seeds(self.nodes)
+        self.wide = depending_on_seeds(self.nodes)  # the nodes that are vectors
 
     def operands(self) -> list[Node]:
         """Return the numbers that vectors are computed from."""

@@ -12,24 +12,12 @@ from flexure.solvers.native.language.reading import Named
 
 @dataclass(frozen=True)
 class Type:
-    """A type of values in kernels.
+    """A type of values in kernels."""
 
-    Attributes
-    ----------
-    name : str
-        As annotations write it.
-    text : str
-        As LLVM writes it.
-    element : Type or None
-        Of what an array consists.
-    structure : type of Structure, or None
-        What a pointer leads to, if that is one.
-    """
-
-    name: str
-    text: str
-    element: Type | None = None
-    structure: Any = None
+    name: str  # as annotations write it
+    text: str  # as LLVM writes it
+    element: Type | None = None  # of what an array consists
+    structure: Any = None  # what a pointer leads to, if that is one
 
 
 FLOAT = Type("float", "double")

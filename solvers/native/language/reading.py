@@ -49,14 +49,9 @@ class Named:
 
 @dataclass
 class KernelModule:
-    """Kernels that are translated together, with those that they call.
+    """Kernels that are translated together, with those that they call."""
 
-    Attributes
-    ----------
-    functions : dict
-        Text of each function by its name.
-    """
-
+    # Text of each function by its name.
     functions: dict[str, str] = field(default_factory=dict, kw_only=True)
 
     def __post_init__(self) -> None:
@@ -87,20 +82,14 @@ class Reading:
         The function.
     statics : dict
         Values of its static parameters.
-
-    Attributes
-    ----------
-    scope : dict
-        What names mean where the kernel is written.
-    locals : dict
-        What the target knows of the local names so far.
     """
 
     def __init__(self, kernel: Callable[..., Any], statics: dict[str, Any]) -> None:
         self.kernel = kernel
         self.statics = statics
+        # What names mean where the kernel is written.
         self.scope: dict[str, Any] = kernel.__globals__
-        self.locals: dict[str, Any] = {}
+        self.locals: dict[str, Any] = {}  # what the target knows of the local names so far
 
     def _refuse(self, node: ast.AST) -> Any:
         line = getattr(node, "lineno", 0)

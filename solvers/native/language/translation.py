@@ -28,31 +28,17 @@ from flexure.solvers.native.llvm.library import VectorFunction
 
 @dataclass
 class Module(KernelModule):
-    """The text of LLVM functions for one width of lanes.
+    """The text of LLVM functions for one width of lanes."""
 
-    Parameters
-    ----------
-    lanes : int
-        Numbers that are computed at once.
-    vectors : mapping
-        Functions that compute all lanes at once, by the name of the plain function.
-    unrolled : container of str, optional
-        Names of the kernels in whose loops LLVM may compute several rounds at once or one behind
-        the other, which makes code several times as long; in those of all if nothing is given.
-
-    Attributes
-    ----------
-    rolled : int
-        How many loops LLVM is to leave as they are.
-    declarations : set of str
-        Functions of LLVM and of the C library that are used.
-    """
-
-    lanes: int = 1
+    lanes: int = 1  # numbers that are computed at once
+    # Functions that compute all lanes at once, by the name of the plain function.
     vectors: Mapping[str, VectorFunction] = field(default_factory=dict)
+    # Names of the kernels in whose loops LLVM may compute several rounds at once or one behind the
+    # other, which makes code several times as long; in those of all if nothing is given.
     unrolled: Container[str] | None = None
+    # Functions of LLVM and of the C library that are used.
     declarations: set[str] = field(default_factory=set)
-    rolled: int = 0
+    rolled: int = 0  # how many loops LLVM is to leave as they are
 
     def __post_init__(self) -> None:
         super().__post_init__()

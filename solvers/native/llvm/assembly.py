@@ -29,21 +29,11 @@ _CALL = re.compile(r"call void @([\w.]+)\(")
 
 
 class ModuleTexts(NamedTuple):
-    """Texts on their way to a library.
+    """Texts on their way to a library."""
 
-    Attributes
-    ----------
-    modules : list of str
-        The texts; each is compiled, and kept, by itself.
-    level : int
-        How hard LLVM tries, 0 to 2.
-    has_loops : bool
-        Whether LLVM's passes have anything to do.
-    """
-
-    modules: list[str]
-    level: int
-    has_loops: bool = False
+    modules: list[str]  # the texts; each is compiled, and kept, by itself
+    level: int  # how hard LLVM tries, 0 to 2
+    has_loops: bool = False  # whether LLVM's passes have anything to do
 
     def compile(self) -> Library:
         """Return the library."""

@@ -51,18 +51,10 @@ def available() -> bool:
 
 
 class VectorFunction(NamedTuple):
-    """A function of the C library for all lanes at once.
+    """A function of the C library for all lanes at once."""
 
-    Attributes
-    ----------
-    name : str
-        By which it is called.
-    declaration : str
-        What a text that calls it has to contain.
-    """
-
-    name: str
-    declaration: str
+    name: str  # by which it is called
+    declaration: str  # what a text that calls it has to contain
 
 
 def register_width() -> int:
@@ -143,11 +135,6 @@ class Library:
     others : sequence of str
         The texts of further modules, for functions that these modules call in each other. Each
         one is compiled, and kept, by itself: an interruption waits for no more than one of them.
-
-    Raises
-    ------
-    MissingExtraError
-        When llvmlite is not installed.
     """
 
     def __init__(

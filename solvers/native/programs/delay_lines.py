@@ -18,19 +18,12 @@ MOST_LINES = 60
 
 @dataclass(frozen=True)
 class Line:
-    """Discrete values in a row, of which an update gives each the value some places before.
+    """Discrete values in a row, of which an update gives each the value some places before."""
 
-    Attributes
-    ----------
-    start, end : int
-        Where it begins, with the values that the update computes, and ends.
-    apart : int
-        How far values are moved, which is also the number of those that are computed.
-    """
-
+    # start, end: where it begins, with the values that the update computes, and ends.
     start: int
     end: int
-    apart: int
+    apart: int  # how far values are moved, which is also the number of those that are computed
 
 
 def find_line(

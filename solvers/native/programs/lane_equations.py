@@ -53,46 +53,30 @@ _LARGE = 200_000  # characters of equations, beyond which LLVM is to try less ha
 
 @dataclass
 class _Equations:
-    """What is traced.
+    """What is traced."""
 
-    Attributes
-    ----------
-    derivatives, signals, deviations, projected : list
-        Expressions.
-    updates : list of dict
-        What initialization gives to states, by key: unrestricted updates, then discrete ones.
-    periodic : list of tuple
-        The periodic updates: the event, and what it computes.
-    breaks : list
-        The next break time, where updates may move it.
-    """
-
+    # derivatives, signals, deviations, projected: expressions.
     derivatives: list[Any]
     signals: list[Any]
     deviations: list[Any]
     projected: list[Any]
+    # What initialization gives to states, by key: unrestricted updates, then discrete ones.
     updates: list[dict[Key, Any]] = field(default_factory=list)
+    # The periodic updates: the event, and what it computes.
     periodic: list[tuple[Event, Update]] = field(default_factory=list)
+    # The next break time, where updates may move it.
     breaks: list[Any] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
 class LaneJacobian:
-    """The derivatives of the derivatives by the states, for all lanes.
+    """The derivatives of the derivatives by the states, for all lanes."""
 
-    Attributes
-    ----------
-    entries : list
-        Expressions of those that are not always zero.
-    rows, columns : ndarray of int
-        Where these are.
-    factors : SparseFactors or None
-        What linear equations with them need; None where dense factors are as fast.
-    """
-
-    entries: list[Any]
+    entries: list[Any]  # expressions of those that are not always zero
+    # rows, columns: where these are.
     rows: Indices
     columns: Indices
+    # What linear equations with them need; None where dense factors are as fast.
     factors: SparseFactors | None
 
     @classmethod

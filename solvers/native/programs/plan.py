@@ -45,24 +45,13 @@ _FEW = 32
 
 @dataclass(frozen=True)
 class StepPlan:
-    """How the trial step of a method is made.
+    """How the trial step of a method is made."""
 
-    Attributes
-    ----------
-    states : int or None
-        The number of states for which it is made; None for the step that serves all systems.
-    is_inlined : bool
-        Whether the derivatives are put into it; otherwise it calls them.
-    is_vectorized : bool
-        Whether LLVM may compute several states at once.
-    because : str
-        Why.
-    """
-
+    # The number of states for which it is made; None for the step that serves all systems.
     states: int | None
-    is_inlined: bool
-    is_vectorized: bool
-    because: str
+    is_inlined: bool  # whether the derivatives are put into it; otherwise it calls them
+    is_vectorized: bool  # whether LLVM may compute several states at once
+    because: str  # why
 
     def __str__(self) -> str:
         if self.states is None:
@@ -74,23 +63,13 @@ class StepPlan:
 
 @dataclass(frozen=True)
 class JacobianPlan:
-    """How a Jacobian is computed, and how linear equations with it are solved.
+    """How a Jacobian is computed, and how linear equations with it are solved."""
 
-    Attributes
-    ----------
-    entries : int
-        How many are not always zero.
-    way : str
-        How they are computed.
-    factors : SparseFactors or None
-        What solving with sparse factors needs; None where dense ones are as fast.
-    blocks : BlockFactors or None
-        What solving with factors in blocks of states needs; None where sparse ones are as fast.
-    """
-
-    entries: int
-    way: str
+    entries: int  # how many are not always zero
+    way: str  # how they are computed
+    # What solving with sparse factors needs; None where dense ones are as fast.
     factors: SparseFactors | None
+    # What solving with factors in blocks of states needs; None where sparse ones are as fast.
     blocks: BlockFactors | None = None
 
     def __str__(self) -> str:

@@ -35,13 +35,7 @@ def require_native(layout: Layout) -> None:
 
 
 def native_program(store: Store, driven: frozenset[int] = frozenset()) -> Program:
-    """Return the native code that serves a context, some inputs of which may change with time.
-
-    Raises
-    ------
-    UnsuitableError
-        When there is none.
-    """
+    """Return the native code that serves a context, some inputs of which may change with time."""
     require_native(store.layout)
     try:
         return program_of(store, driven)

@@ -99,11 +99,6 @@ class Program:
         Rows and columns of the entries of the Jacobian, once it was requested.
     idle_memory : dict of list
         What `StepRepeater` needs and no thread uses at present, by the method.
-
-    Raises
-    ------
-    TraceError
-        When the derivatives cannot be traced, or would take too long to compile.
     """
 
     def __init__(
@@ -262,12 +257,6 @@ class Program:
         """Return the equations for all lanes at once, with signals to sample.
 
         They have a Jacobian if they are for implicit methods.
-
-        Raises
-        ------
-        TraceError
-            When a signal or an initialization update cannot be traced, or what is needed would
-            take too long to compile.
         """
         key = implicit, tuple((signal.handle.path, signal.part) for signal in signals)
         with self._lock:
@@ -306,11 +295,6 @@ class Program:
 
         Their rows and columns are in `jacobian_entries`, and what linear equations with them need
         is in `sparse_factors`. An environment that was filled before has to be filled again.
-
-        Raises
-        ------
-        TraceError
-            When it would take too long to compile.
         """
         with self._lock:
             if self._no_jacobian is not None:
@@ -373,13 +357,7 @@ class Program:
         return env
 
     def make_projection(self) -> None:
-        """Compile what moves the state to where it belongs, unless it is there.
-
-        Raises
-        ------
-        TraceError
-            When it cannot be traced, or would take too long to compile.
-        """
+        """Compile what moves the state to where it belongs, unless it is there."""
         with self._lock:
             if self._no_projection is not None:
                 raise copy(self._no_projection)

@@ -24,20 +24,14 @@ from flexure.solvers.tracing.trace import PARAMETER, Key
 
 @dataclass
 class _Known:
-    """The programs of one root system, or why there are none.
+    """The programs of one root system, or why there are none."""
 
-    Attributes
-    ----------
-    sparse : list of (int, int)
-        Sparse parameters, by position of the block and of the parameter in it.
-    lock : Lock
-        Taken while a program is made, which runs the equations of blocks on symbols. They may
-        simulate another system, for which there is another lock.
-    """
-
+    # Sparse parameters, by position of the block and of the parameter in it.
     sparse: list[tuple[int, int]]
     programs: list[Program] = field(default_factory=list)
     refusal: TraceError | None = None
+    # Taken while a program is made, which runs the equations of blocks on symbols. They may
+    # simulate another system, for which there is another lock.
     lock: Lock = field(default_factory=Lock)
 
     def zeros_of(self, store: Store) -> set[Key]:

@@ -38,23 +38,14 @@ Indices = NDArray[np.int64]
 
 
 class SparseSlopes:
-    """A native function that computes the derivatives that are not always zero.
-
-    Attributes
-    ----------
-    address : Address or None
-        Of the function; None where all are zero.
-    shape : tuple of int
-        Of the matrix of all derivatives.
-    rows, columns : ndarray of int
-        Where the derivatives are that it computes.
-    """
+    """A native function that computes the derivatives that are not always zero."""
 
     def __init__(
         self, address: Address | None, shape: tuple[int, int], rows: list[int], columns: list[int]
     ) -> None:
-        self.address = address
-        self.shape = shape
+        self.address = address  # of the function; None where all are zero
+        self.shape = shape  # of the matrix of all derivatives
+        # rows, columns: where the derivatives are that it computes.
         self.rows: Indices = np.array(rows, dtype=np.int64)
         self.columns: Indices = np.array(columns, dtype=np.int64)
         self._call = None if address is None else native_function(address)
@@ -78,15 +69,11 @@ class OwnFunctions:
         Of the system.
     driven : frozenset of int
         Slots of inputs that change with time.
-
-    Attributes
-    ----------
-    environment : Environment
-        What the functions read besides time and state, as it is laid out.
     """
 
     def __init__(self, layout: Layout, driven: frozenset[int] = frozenset()) -> None:
         self._discrete = DiscretePlaces(layout)
+        # What the functions read besides time and state, as it is laid out.
         self.environment = Environment(self._discrete.count, self._discrete.starts, driven)
         self._prepare: list[tuple[Callable[..., None], int]] = []
 
@@ -134,15 +121,6 @@ class SensitivityProgram(OwnFunctions):
     driven : frozenset of int
         Slots of inputs that change with time.
 
-    Attributes
-    ----------
-    slopes : SparseSlopes
-        ∂f/∂p.
-    output_slopes : SparseSlopes
-        Derivatives of the outputs, by states and then by the numbers.
-    may_jump : bool
-        Whether rates or outputs hold an operation that can jump.
-
     Raises
     ------
     TraceError
@@ -163,8 +141,10 @@ class SensitivityProgram(OwnFunctions):
             rates = simplify(rates, checked=True)
             outputs = simplify(outputs, checked=True)
         symbols = [each for each in (*rates, *outputs) if isinstance(each, Symbol)]
+        # Whether rates or outputs hold an operation that can jump.
         self.may_jump = any(node.op in JUMPING for node in reachable(symbols))
-        self.slopes = self._slopes(rates, keys)
+        self.slopes = self._slopes(rates, keys)  # ∂f/∂p
+        # Derivatives of the outputs, by states and then by the numbers.
         self.output_slopes = self._slopes(outputs, [*states, *keys])
         self._count = len(outputs)
         made = self._made(outputs, "outputs")

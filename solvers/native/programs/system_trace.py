@@ -40,24 +40,13 @@ EventKey = tuple[int, int]
 
 @dataclass
 class Update:
-    """A traced update.
+    """A traced update."""
 
-    Attributes
-    ----------
-    expressions : list
-        What it computes.
-    targets : list of int
-        Where each of them goes, in a vector of all states and then all discrete values.
-    line : Line or None
-        Discrete values that it passes on as a whole.
-    passed : range
-        The targets that need not be computed for that reason.
-    """
-
-    expressions: list[Any]
+    expressions: list[Any]  # what it computes
+    # Where each of them goes, in a vector of all states and then all discrete values.
     targets: list[int]
-    line: Line | None = None
-    passed: range = range(0)
+    line: Line | None = None  # discrete values that it passes on as a whole
+    passed: range = range(0)  # the targets that need not be computed for that reason
 
     @property
     def computed(self) -> Update:
@@ -73,18 +62,11 @@ class DiscretePlaces:
     """Where discrete values are: those of all blocks end to end, in the order of the blocks.
 
     Every environment begins with them.
-
-    Attributes
-    ----------
-    count : int
-        Their number.
-    starts : list of list of int
-        Where the groups of each block begin.
     """
 
     def __init__(self, layout: Layout) -> None:
-        self.count = 0
-        self.starts: list[list[int]] = []
+        self.count = 0  # their number
+        self.starts: list[list[int]] = []  # where the groups of each block begin
         self._spans: dict[int, list[slice]] = {}  # of the blocks that have any
         for position, leaf in enumerate(layout.leaves):
             spans = []
@@ -120,59 +102,29 @@ class DiscretePlaces:
 
 @dataclass
 class SystemTrace:
-    """The equations of a root system as expressions, with what was refused and why.
+    """The equations of a root system as expressions, with what was refused and why."""
 
-    Attributes
-    ----------
-    zeros : frozenset of Key
-        Components of parameters that count as zero.
-    discrete : DiscretePlaces
-        With what an environment begins.
-    derivatives : list or None
-        Of all states, from one trace of all blocks; None when there was none.
-    operations : int
-        Of the derivatives.
-    timed : bool
-        Whether the derivatives depend on time.
-    witnesses : list of EventKey
-        Witness events whose functions were traced.
-    witness_values : list
-        What these compute.
-    updates : dict
-        Traced updates.
-    signals : dict
-        Where the signal that a publish records is among the logged signals, by event.
-    signal_values : list
-        The logged signals.
-    refusals : dict
-        Why an event was not traced.
-    deviations : list
-        How far states are from where blocks declare that they belong.
-    no_deviations : str
-        Why these were not traced, if so.
-    breaks : list
-        The next break time, where updates may move it; otherwise it is asked for in Python.
-    no_breaks : str
-        Why it was not traced, if so.
-    triggers : tuple of type
-        Triggers of the updates that are traced.
-    """
-
-    zeros: frozenset[Key]
-    discrete: DiscretePlaces
+    zeros: frozenset[Key]  # components of parameters that count as zero
+    discrete: DiscretePlaces  # with what an environment begins
+    # Of all states, from one trace of all blocks; None when there was none.
     derivatives: list[Any] | None = None
-    operations: int = 0
-    timed: bool = False
+    operations: int = 0  # of the derivatives
+    timed: bool = False  # whether the derivatives depend on time
+    # Witness events whose functions were traced.
     witnesses: list[EventKey] = field(default_factory=list)
-    witness_values: list[Any] = field(default_factory=list)
-    updates: dict[EventKey, Update] = field(default_factory=dict)
+    witness_values: list[Any] = field(default_factory=list)  # what these compute
+    updates: dict[EventKey, Update] = field(default_factory=dict)  # traced updates
+    # Where the signal that a publish records is among the logged signals, by event.
     signals: dict[EventKey, slice] = field(default_factory=dict)
-    signal_values: list[Any] = field(default_factory=list)
-    refusals: dict[EventKey, str] = field(default_factory=dict)
+    signal_values: list[Any] = field(default_factory=list)  # the logged signals
+    refusals: dict[EventKey, str] = field(default_factory=dict)  # why an event was not traced
+    # How far states are from where blocks declare that they belong.
     deviations: list[Any] = field(default_factory=list)
-    no_deviations: str = ""
+    no_deviations: str = ""  # why these were not traced, if so
+    # The next break time, where updates may move it; otherwise it is asked for in Python.
     breaks: list[Any] = field(default_factory=list)
-    no_breaks: str = ""
+    no_breaks: str = ""  # why it was not traced, if so
+    # Triggers of the updates that are traced.
     triggers: tuple[type[Trigger], ...] = (Periodic, Witness, Settling)
 
     def functions(self) -> dict[str, list[Any]]:

@@ -40,22 +40,15 @@ _FLAT = 8.0 * float(np.finfo(float).eps)  # the part of a value below which noth
 
 @dataclass(frozen=True, eq=False)
 class DenseOutput:
-    """Signals of N runs, at the nodes of S pieces of time.
+    """Signals of N runs, at the nodes of S pieces of time."""
 
-    Attributes
-    ----------
-    begin, end : ndarray, shape (S,)
-        Times at which pieces begin and end, ascending in each run.
-    first : ndarray of int, shape (N + 1,)
-        The first piece of each run, and behind the last one of all; no run is without a piece.
-    values : ndarray, shape (S, nodes, W)
-        Components of the signals.
-    """
-
+    # begin, end: times at which pieces begin and end, ascending in each run, shape (S,).
     begin: FloatArray
     end: FloatArray
+    # The first piece of each run, and behind the last one of all; no run is without a piece, shape
+    # (N + 1,).
     first: NDArray[np.intp]
-    values: FloatArray
+    values: FloatArray  # components of the signals, shape (S, nodes, W)
 
     def __len__(self) -> int:
         return len(self.first) - 1
@@ -121,42 +114,24 @@ class DenseOutput:
 
 @dataclass(frozen=True, eq=False)
 class Curve:
-    """A signal of N runs as arcs.
+    """A signal of N runs as arcs."""
 
-    Attributes
-    ----------
-    dense : DenseOutput
-        The pieces of which the arcs are parts.
-    values : ndarray, shape (S, nodes)
-        The signal at the nodes of the pieces.
-    lift : ndarray, shape (N,)
-        What is added to it in each run.
-    piece : ndarray of int, shape (A,)
-        The piece of each arc.
-    z0, z1, t0, t1, y0, y1 : ndarray, shape (A,)
-        Where and when arcs begin and end, and the signal there.
-    least, greatest : ndarray, shape (A,)
-        The least and the greatest value at the nodes of the piece.
-    bends : ndarray of bool, shape (A,)
-        Whether the signal may turn inside of an arc.
-    first : ndarray of int, shape (N + 1,)
-        The first arc of each run, as in `DenseOutput`.
-    """
-
-    dense: DenseOutput
-    values: FloatArray
-    lift: FloatArray
-    piece: NDArray[np.intp]
+    dense: DenseOutput  # the pieces of which the arcs are parts
+    values: FloatArray  # the signal at the nodes of the pieces, shape (S, nodes)
+    lift: FloatArray  # what is added to it in each run, shape (N,)
+    piece: NDArray[np.intp]  # the piece of each arc, shape (A,)
+    # z0, z1, t0, t1, y0, y1: where and when arcs begin and end, and the signal there, shape (A,).
     z0: FloatArray
     z1: FloatArray
     t0: FloatArray
     t1: FloatArray
     y0: FloatArray
     y1: FloatArray
+    # least, greatest: the least and the greatest value at the nodes of the piece, shape (A,).
     least: FloatArray
     greatest: FloatArray
-    bends: NDArray[np.bool_]
-    first: NDArray[np.intp]
+    bends: NDArray[np.bool_]  # whether the signal may turn inside of an arc, shape (A,)
+    first: NDArray[np.intp]  # the first arc of each run, as in `DenseOutput`, shape (N + 1,)
 
     @classmethod
     def of(cls, dense: DenseOutput, values: FloatArray) -> Curve:

@@ -46,25 +46,16 @@ _Density = Callable[[FloatArray, FloatArray], FloatArray]
 
 @dataclass(frozen=True, eq=False)
 class MetricSlopes:
-    """The derivative of a metric of one run.
+    """The derivative of a metric of one run."""
 
-    Attributes
-    ----------
-    value : float
-        The metric.
-    values : ndarray, shape (S, nodes, W)
-        Its derivatives by the signals at the nodes of all pieces.
-    begin, end : ndarray, shape (S,)
-        Those by the times at which pieces begin and end, while each signal continues smoothly.
-    instants : ndarray
-        Given times at which the metric reads, begins or ends.
-    """
-
-    value: float
+    value: float  # the metric
+    # Its derivatives by the signals at the nodes of all pieces, shape (S, nodes, W).
     values: FloatArray
+    # begin, end: those by the times at which pieces begin and end, while each signal continues
+    # smoothly, shape (S,).
     begin: FloatArray
     end: FloatArray
-    instants: FloatArray
+    instants: FloatArray  # given times at which the metric reads, begins or ends
 
     @classmethod
     def of(cls, metric: Metric, records: Records) -> MetricSlopes:

@@ -29,59 +29,35 @@ _SUM, _PRODUCT, _CALL = range(3)  # how strongly the parts of a label are bound
 
 
 class Response(NamedTuple):
-    """A signal whose step is looked for along the wires.
+    """A signal whose step is looked for along the wires."""
 
-    Attributes
-    ----------
-    path : str
-        Of the signal.
-    at : float or None
-        The instant of the step, where it is known.
-    disturbs : bool
-        Whether it is a disturbance, and not a step to another value.
-    """
-
-    path: str
-    at: float | None
-    disturbs: bool = False
+    path: str  # of the signal
+    at: float | None  # the instant of the step, where it is known
+    disturbs: bool = False  # whether it is a disturbance, and not a step to another value
 
 
 @dataclass(frozen=True, eq=False)
 class Records:
-    """The input of metrics: the signals of N runs.
+    """The input of metrics: the signals of N runs."""
 
-    Attributes
-    ----------
-    dense : DenseOutput
-        The signals, one behind the other.
-    columns : mapping
-        Where each of them is among the components: a slice by path, or a number for a signal that
-        has one component.
-    steps : mapping
-        What is known of the steps that signals respond to: ``{"at": ..., "target": ...}``, arrays
-        of shape (N,), by `Response`. Without an entry, the step is where a run begins.
-    numbers : mapping
-        What functions of whole results returned: arrays of shape (N,) by the function.
-    failures : dict or None
-        Where to leave the errors of functions, by the row; None to raise them.
-    measured : dict
-        What several metrics share, which the first of them leaves here.
-    longer : dict
-        How much longer runs have to be of which a signal still moves at the end, by path, (N,).
-    lacking : set
-        Paths and names of the step metrics that some of these runs lack.
-    span : tuple of float or None
-        When runs begin and end; None for where the signals do.
-    """
-
-    dense: DenseOutput
+    dense: DenseOutput  # the signals, one behind the other
+    # Where each of them is among the components: a slice by path, or a number for a signal that has
+    # one component.
     columns: Mapping[str, int | slice]
+    # What is known of the steps that signals respond to: ``{"at": ..., "target": ...}``, arrays of
+    # shape (N,), by `Response`. Without an entry, the step is where a run begins.
     steps: Mapping[Any, Mapping[str, FloatArray]] = field(default_factory=dict)
+    # What functions of whole results returned: arrays of shape (N,) by the function.
     numbers: Mapping[Measure, FloatArray] = field(default_factory=dict)
+    # Where to leave the errors of functions, by the row; None to raise them.
     failures: dict[int, str] | None = None
+    # What several metrics share, which the first of them leaves here.
     measured: dict[Any, Any] = field(default_factory=dict)
+    # How much longer runs have to be of which a signal still moves at the end, by path, (N,).
     longer: dict[str, FloatArray] = field(default_factory=dict)
+    # Paths and names of the step metrics that some of these runs lack.
     lacking: set[tuple[str, str]] = field(default_factory=set)
+    # When runs begin and end; None for where the signals do.
     span: tuple[float, float] | None = None
 
     def note(self, path: str, name: str, figures: FloatArray, longer: FloatArray) -> None:

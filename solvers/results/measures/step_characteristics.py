@@ -169,12 +169,6 @@ class StepFigures:
         As for `flexure.step_info`; NaN instead of None, and ``at`` is always given.
     band : float
         As for `flexure.step_info`.
-
-    Attributes
-    ----------
-    longer : ndarray, shape (N,)
-        How much longer runs have to be that lack a metric because they still move: an estimate
-        in seconds, infinite where no decay is in sight, zero where nothing is lacking.
     """
 
     def __init__(
@@ -208,6 +202,8 @@ class StepFigures:
             settled = np.where(stays, entered(self._since, at, yf, width) - at, np.nan)
         self._initial, self._final, self._target = y0, yf, target
         self._settled = settled
+        # How much longer runs have to be that lack a metric because they still move: an estimate in
+        # seconds, infinite where no decay is in sight, zero where nothing is lacking, shape (N,).
         self.longer = np.where(fine & np.isnan(settled), more, 0.0)
 
     def __getitem__(self, name: str) -> FloatArray:

@@ -42,15 +42,6 @@ class StepFinder:
         The root of the contexts.
     reader : Reader
         The signal, of which the first component counts.
-
-    Attributes
-    ----------
-    sources : list of int
-        Positions of the sources upstream of the signal that break.
-    setpoints : set of int
-        The slots of the setpoints of its controllers.
-    deciding : list of int
-        Positions of the leaves whose parameters decide on the answer.
     """
 
     def __init__(self, system: System, reader: Reader) -> None:
@@ -58,8 +49,8 @@ class StepFinder:
         self._component = 0 if reader.part is None else reader.part[0]
         slots = _slots(layout, reader)
         observed = slots if isinstance(reader.handle, (OutputPort, InputPort)) else ()
-        self.sources: list[int] = []
-        self.setpoints: set[int] = set()
+        self.sources: list[int] = []  # positions of the sources upstream of the signal that break
+        self.setpoints: set[int] = set()  # the slots of the setpoints of its controllers
         for k in sorted(_leaves_upstream(layout, slots)):
             ports, leaf = layout.leaves[k].input_ports, layout.leaves[k]
             if leaf.has_break_times and not ports:
@@ -68,6 +59,7 @@ class StepFinder:
             if "setpoint" in fed and fed.get("measurement") in observed:
                 self.setpoints.add(fed["setpoint"])
         held = [max(0, layout.slot_leaf[slot]) for slot in self.setpoints]
+        # Positions of the leaves whose parameters decide on the answer.
         self.deciding = [*self.sources, *held]
 
     def follows(self, port: InputPort) -> bool:

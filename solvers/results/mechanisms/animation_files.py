@@ -26,18 +26,10 @@ _HEIGHT = 460  # of an animation in a notebook, in pixels
 
 @dataclass(frozen=True)
 class Target:
-    """Where an animation goes.
+    """Where an animation goes."""
 
-    Attributes
-    ----------
-    path : str
-        Name of a file, or of many with a field for the number.
-    kind : str
-        ``"gif"``, ``"html"``, ``"mp4"`` or ``"png"``, which are pictures.
-    """
-
-    path: str
-    kind: str
+    path: str  # name of a file, or of many with a field for the number
+    kind: str  # ``"gif"``, ``"html"``, ``"mp4"`` or ``"png"``, which are pictures
 
 
 def target_of(path: str | Path) -> Target:

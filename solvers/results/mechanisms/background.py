@@ -34,18 +34,13 @@ class Floor:
         What stands on it, in the world.
     height : float or None
         Where it is; below all points when None.
-
-    Attributes
-    ----------
-    low, high : array, shape (3,)
-        Corners of the box above the floor that holds all points; whole numbers of cells.
-    step : float
-        The side of a cell in m.
     """
 
     def __init__(self, points: FloatArray, height: float | None) -> None:
         low, high = points.min(axis=0), points.max(axis=0)
-        self.step = nice_step(max(float(np.max(high - low)), 1e-9))
+        self.step = nice_step(max(float(np.max(high - low)), 1e-9))  # the side of a cell in m
+        # low, high: corners of the box above the floor that holds all points; whole numbers of
+        # cells, shape (3,).
         self.low = self.step * np.floor(low / self.step + 1e-6)
         self.high = self.step * np.ceil(high / self.step - 1e-6)
         self.high[:2] = np.maximum(self.high, self.low + self.step)[:2]

@@ -30,13 +30,6 @@ class Camera:
     ----------
     view : str or tuple of float
         A side, ``"corner"``, or azimuth and elevation of the viewer in degrees.
-
-    Attributes
-    ----------
-    axes : array, shape (3, 3)
-        Directions in the world: to the right, upwards, and to the viewer.
-    side : str or None
-        The two axes of the world that are those of the picture, where it is seen from a side.
     """
 
     def __init__(self, view: View) -> None:
@@ -50,9 +43,11 @@ class Camera:
             view = SIDES.get(view, _CORNER)
         self.angles = as_number(view, (2,), _ATTEMPT)
         check_bounds(self.angles, _ATTEMPT)
+        # The two axes of the world that are those of the picture, where it is seen from a side.
         self.side = next((side for side, angles in SIDES.items() if tuple(view) == angles), None)
         azimuth, elevation = np.deg2rad(self.angles)
         ca, sa, ce, se = np.cos(azimuth), np.sin(azimuth), np.cos(elevation), np.sin(elevation)
+        # Directions in the world: to the right, upwards, and to the viewer, shape (3, 3).
         self.axes = np.array([[-sa, ca, 0.0], [-ca * se, -sa * se, ce], [ca * ce, sa * ce, se]])
 
     def __call__(self, points: FloatArray) -> FloatArray:

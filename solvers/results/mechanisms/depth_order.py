@@ -18,17 +18,11 @@ from flexure.diagrams.values.arrays import FloatArray
 
 
 class Seen(NamedTuple):
-    """A convex thing as the camera sees it.
+    """A convex thing as the camera sees it."""
 
-    Attributes
-    ----------
-    hull : array, shape (n, 3)
-        Points to the right, upwards and to the viewer.
-    planes : array, shape (k, 4)
-        Outward normals n and distances d, n x <= d, along the same axes; k = 0 for a line.
-    """
-
-    hull: FloatArray
+    hull: FloatArray  # points to the right, upwards and to the viewer, shape (n, 3)
+    # Outward normals n and distances d, n x <= d, along the same axes; k = 0 for a line, shape (k,
+    # 4).
     planes: FloatArray
 
 
@@ -72,10 +66,9 @@ def painting_order(things: Sequence[Seen]) -> list[int]:
 
 
 def _separations(things: Sequence[Seen]) -> tuple[FloatArray, FloatArray]:
-    """Return how far each thing lies beyond the best face of each other, and where that looks.
-
-    The second array is 1 where that face looks at the viewer, -1 where it looks away, 0 if neither.
-    """
+    """Return how far each thing lies beyond the best face of each other, and where that looks."""
+    # The second array is 1 where that face looks at the viewer, -1 where it looks away, 0 if
+    # neither.
     points = np.concatenate([each.hull for each in things])
     starts = np.cumsum([0, *(len(each.hull) for each in things[:-1])])
     apart = np.full((len(things), len(things)), -np.inf)

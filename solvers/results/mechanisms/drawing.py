@@ -66,21 +66,7 @@ def _light(normals: FloatArray) -> FloatArray:
 
 
 class SeenPiece:
-    """A piece as the camera sees it: which of its faces, where, in which colors.
-
-    Attributes
-    ----------
-    corners : list of array, shape (k, 2)
-        The faces that look at the viewer, those behind first.
-    colors : array, shape (faces, 3)
-        Their colors.
-    outlined : array of bool
-        Which of them have edges of their own.
-    widths : array
-        Widths of the lines around them in points.
-    thing : Seen
-        The piece among others.
-    """
+    """A piece as the camera sees it: which of its faces, where, in which colors."""
 
     def __init__(self, piece: Piece, pose: FloatArray, camera: Camera) -> None:
         R, p = pose[:9].reshape(3, 3), pose[9:]
@@ -90,7 +76,7 @@ class SeenPiece:
         hull = points if piece.hull is piece.vertices else piece.hull @ turn.T + shift
         normals = piece.planes[:, :3] @ turn.T
         planes = np.column_stack([normals, piece.planes[:, 3] + normals @ shift])
-        self.thing = Seen(hull, planes)
+        self.thing = Seen(hull, planes)  # the piece among others
         faces = [points[list(face)] for face in piece.faces]
         across = face_normals(points, piece.faces)
         if piece.two_sided:
@@ -98,9 +84,12 @@ class SeenPiece:
             order = np.argsort([face[:, 2].mean() for face in faces], kind="stable")
         else:
             order = np.flatnonzero(across[:, 2] > 1e-9)
+        # The faces that look at the viewer, those behind first, shape (k, 2).
         self.corners = [faces[k][:, :2] for k in order]
+        # Their colors, shape (faces, 3).
         self.colors = shades(across[order], piece.color, piece.is_shaded)
-        self.outlined = order < piece.outlined
+        self.outlined = order < piece.outlined  # which of them have edges of their own
+        # Widths of the lines around them in points.
         self.widths = np.where(self.outlined, 0.8, piece.line)
 
 

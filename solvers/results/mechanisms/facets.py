@@ -25,42 +25,19 @@ _SIDES = [(0, 1, 3, 2), (4, 6, 7, 5), (0, 4, 5, 1), (2, 3, 7, 6), (0, 2, 6, 4), 
 
 @dataclass(frozen=True)
 class Piece:
-    """A convex solid that is fixed on a body, or a surface of triangles.
+    """A convex solid that is fixed on a body, or a surface of triangles."""
 
-    Attributes
-    ----------
-    body : int
-        Number of the body.
-    vertices : array, shape (n, 3)
-        Corners in the frame of the body.
-    faces : list of tuple of int
-        Numbers of the corners of each face, counter-clockwise seen from outside.
-    outlined : int
-        How many faces, from the first one on, have edges of their own.
-    color : str
-        As ``"#rrggbb"``.
-    planes : array, shape (k, 4)
-        Outward normals n and distances d with n x <= d for each point x of the piece.
-    hull : array, shape (m, 3)
-        Points whose hull contains the piece.
-    two_sided : bool
-        Whether the back of a face can be seen.
-    line : float
-        Width of the lines around faces without edges of their own, in points.
-    is_shaded : bool
-        Whether faces are darker where less light falls.
-    """
-
-    body: int
-    vertices: FloatArray
-    faces: Faces
-    outlined: int
-    color: str
+    body: int  # number of the body
+    vertices: FloatArray  # corners in the frame of the body, shape (n, 3)
+    faces: Faces  # numbers of the corners of each face, counter-clockwise seen from outside
+    outlined: int  # how many faces, from the first one on, have edges of their own
+    color: str  # as ``"#rrggbb"``
+    # Outward normals n and distances d with n x <= d for each point x of the piece, shape (k, 4).
     planes: FloatArray
-    hull: FloatArray
-    two_sided: bool = False
-    line: float = 0.4
-    is_shaded: bool = True
+    hull: FloatArray  # points whose hull contains the piece, shape (m, 3)
+    two_sided: bool = False  # whether the back of a face can be seen
+    line: float = 0.4  # width of the lines around faces without edges of their own, in points
+    is_shaded: bool = True  # whether faces are darker where less light falls
 
     @property
     def reach(self) -> FloatArray:
@@ -128,10 +105,8 @@ def _axes() -> FloatArray:
 def _revolved(
     rings: Sequence[tuple[float, float]], scale: FloatArray | None = None
 ) -> tuple[FloatArray, Faces, int]:
-    """Return a body of revolution about z through circles of radius r at z, upwards.
-
-    It ends in a point where the radius is zero, and in a flat face elsewhere.
-    """
+    """Return a body of revolution about z through circles of radius r at z, upwards."""
+    # It ends in a point where the radius is zero, and in a flat face elsewhere.
     angles = 2.0 * np.pi * np.arange(_AROUND) / _AROUND
     circle = np.column_stack([np.cos(angles), np.sin(angles)])
     points: list[FloatArray] = []

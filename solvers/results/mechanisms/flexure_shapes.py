@@ -24,35 +24,20 @@ _LINE = 1.2  # around faces, in points, so that thin leaves are seen from the si
 
 @dataclass(frozen=True)
 class Ribbon:
-    """A flexure between frames on bodies.
+    """A flexure between frames on bodies."""
 
-    Attributes
-    ----------
-    bodies : tuple of int
-        Numbers of the bodies of its frames, from A to C, at least two.
-    frames : array, shape (k, 3, 3)
-        For each of them the position on its body, and the directions of the center line and of the
-        width there.
-    length : float
-        Length of the line between two frames in m.
-    outlines : array, shape (n, q, 2)
-        Corners of the sections along y and z, counter-clockwise seen from C; of each of them, or
-        of all when n = 1.
-    slabs : int
-        How many slabs are between two frames.
-    stress_port : LeafOutputPort
-        The output with what is known of its stress: along it, or the greatest.
-    strength : NumericParameter or None
-        Where its material yields, if that is known.
-    """
-
-    bodies: tuple[int, ...]
+    bodies: tuple[int, ...]  # numbers of the bodies of its frames, from A to C, at least two
+    # For each of them the position on its body, and the directions of the center line and of the
+    # width there, shape (k, 3, 3).
     frames: FloatArray
-    length: float
+    length: float  # length of the line between two frames in m
+    # Corners of the sections along y and z, counter-clockwise seen from C; of each of them, or of
+    # all when n = 1, shape (n, q, 2).
     outlines: FloatArray
-    slabs: int
+    slabs: int  # how many slabs are between two frames
+    # The output with what is known of its stress: along it, or the greatest.
     stress_port: LeafOutputPort
-    strength: NumericParameter | None
+    strength: NumericParameter | None  # where its material yields, if that is known
 
     @property
     def num_slabs(self) -> int:

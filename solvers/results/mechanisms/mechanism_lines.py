@@ -20,22 +20,13 @@ _NEARBY = 1e-6  # of a length: what is not farther away is the same place
 
 @dataclass(frozen=True)
 class Stroke:
-    """A line through points that are fixed on bodies.
+    """A line through points that are fixed on bodies."""
 
-    Attributes
-    ----------
-    bodies : tuple of int
-        Number of the body of each point.
-    points : ndarray, shape (k, 3)
-        Positions of the points in the frames of their bodies.
-    kind : str
-        ``"bone"``, ``"dot"``, ``"spring"``, ``"damper"``, ``"damped spring"``, ``"cable"``,
-        ``"ground"``, ``"axis"`` of a joint, or ``"x"``, ``"y"``, ``"z"`` for an axis of a frame,
-        whose second point is a direction.
-    """
-
-    bodies: tuple[int, ...]
-    points: FloatArray
+    bodies: tuple[int, ...]  # number of the body of each point
+    points: FloatArray  # positions of the points in the frames of their bodies, shape (k, 3)
+    # ``"bone"``, ``"dot"``, ``"spring"``, ``"damper"``, ``"damped spring"``, ``"cable"``,
+    # ``"ground"``, ``"axis"`` of a joint, or ``"x"``, ``"y"``, ``"z"`` for an axis of a frame,
+    # whose second point is a direction.
     kind: str
 
 
@@ -148,11 +139,9 @@ def _unique(points: Sequence[FloatArray]) -> list[FloatArray]:
 def _landmarks(
     plant: Plant, context: Context
 ) -> tuple[dict[int, tuple[FloatArray, bool]], dict[int, list[FloatArray]]]:
-    """Return for each body but the world the point at its inboard joint, and the other points.
-
-    The first one comes with whether the joint lets the body move freely in the world: then nothing
-    is there.
-    """
+    """Return for each body but the world the point at its inboard joint, and the other points."""
+    # The first one comes with whether the joint lets the body move freely in the world: then
+    # nothing is there.
     hubs: dict[int, tuple[FloatArray, bool]] = {}
     ends: dict[int, list[FloatArray]] = {number: [] for number in range(len(plant.bodies))}
     for mobilizer in plant.tree.topology.mobilizers:

@@ -46,32 +46,20 @@ _LETTERS = 60  # of a title, in one line
 
 @dataclass(frozen=True)
 class Motion:
-    """The content of a picture, or a row of pictures, of a plant.
-
-    Attributes
-    ----------
-    plant : Plant
-        The plant.
-    context : Context
-        Gives the places on the bodies that are shown.
-    poses : array, shape (count, bodies, 12)
-        For each picture and body the rotation matrix row by row, then the position.
-    captions : sequence of str
-        What is written above each picture.
-    forces : array, shape (count, arrows, 3), optional
-        Forces in the world at the arrows of the scene; none are drawn when omitted.
-    traced : sequence of Frame
-        Frames whose paths are drawn.
-    stresses : sequence of array, shape (count, ...), optional
-        Stresses of each of the `ribbons` of the plant; no colors are made of them when omitted.
-    """
+    """The content of a picture, or a row of pictures, of a plant."""
 
     plant: Plant
-    context: Context
+    context: Context  # gives the places on the bodies that are shown
+    # For each picture and body the rotation matrix row by row, then the position, shape (count,
+    # bodies, 12).
     poses: FloatArray
-    captions: Sequence[str]
+    captions: Sequence[str]  # what is written above each picture
+    # Forces in the world at the arrows of the scene; none are drawn when omitted, shape (count,
+    # arrows, 3), optional.
     forces: FloatArray | None = None
-    traced: Sequence[Frame] = ()
+    traced: Sequence[Frame] = ()  # frames whose paths are drawn
+    # Stresses of each of the `ribbons` of the plant; no colors are made of them when omitted, shape
+    # (count, ...), optional.
     stresses: Sequence[FloatArray] | None = None
 
     def __post_init__(self) -> None:
@@ -85,13 +73,7 @@ class Motion:
 
 
 class Picture:
-    """The artists of a motion in axes; `show` draws one of its moments.
-
-    Attributes
-    ----------
-    inches : array, shape (2,)
-        A size that suits a figure of it alone.
-    """
+    """The artists of a motion in axes; `show` draws one of its moments."""
 
     def __init__(
         self, motion: Motion, ax: Axes, *, view: View, ground: float | None = None
@@ -121,6 +103,7 @@ class Picture:
             draw_axes(ax, self.camera.side, ground)
         if largest:
             draw_force_scale(ax, largest, size)
+        # A size that suits a figure of it alone, shape (2,).
         self.inches: FloatArray = _INCHES * frame.half / frame.half.max() + _ROOM
         colors = None
         if motion.stresses is not None:

@@ -35,52 +35,24 @@ _KNUCKLES = (0.16, 0.84)  # where they are along the axis
 
 @dataclass(frozen=True)
 class ForceArrow:
-    """The force of an element at a place on a body.
-
-    Attributes
-    ----------
-    element : BodyForceElement
-        The element.
-    attachment : int
-        Which of its attachments it is.
-    body : int
-        Number of the body.
-    point : array, shape (3,)
-        The place in the frame of the body.
-    """
+    """The force of an element at a place on a body."""
 
     element: BodyForceElement
-    attachment: int
-    body: int
-    point: FloatArray
+    attachment: int  # which of its attachments it is
+    body: int  # number of the body
+    point: FloatArray  # the place in the frame of the body, shape (3,)
 
 
 @dataclass(frozen=True)
 class Scene:
-    """What is shown of a plant.
+    """What is shown of a plant."""
 
-    Attributes
-    ----------
-    pieces : list of Piece
-        Solids and surfaces.
-    strokes : list of Stroke
-        Lines.
-    ribbons : list of Ribbon
-        Beams.
-    arrows : list of ForceArrow
-        Forces that can be shown.
-    size : float
-        The largest extent of the mechanism in m, over all poses.
-    poses : array, shape (count, bodies, 12)
-        The poses for which the sizes were chosen.
-    """
-
-    pieces: list[Piece]
-    strokes: list[Stroke]
-    ribbons: list[Ribbon]
-    arrows: list[ForceArrow]
-    size: float
-    poses: FloatArray
+    pieces: list[Piece]  # solids and surfaces
+    strokes: list[Stroke]  # lines
+    ribbons: list[Ribbon]  # beams
+    arrows: list[ForceArrow]  # forces that can be shown
+    size: float  # the largest extent of the mechanism in m, over all poses
+    poses: FloatArray  # the poses for which the sizes were chosen, shape (count, bodies, 12)
 
     def points(self, poses: FloatArray) -> FloatArray:
         """Return all points in the world for poses of shape (count, bodies, 12), as (n, 3)."""
@@ -215,10 +187,8 @@ def _travel(near: Frame, far: Frame, axis: FloatArray, poses: FloatArray) -> tup
 
 
 def _knuckles(line: FloatArray, body: int, size: float) -> list[Piece]:
-    """Return two short cylinders on the axis of a door.
-
-    They go into the door, and are painted over it, as lines are: they have no planes.
-    """
+    """Return two short cylinders on the axis of a door."""
+    # They go into the door, and are painted over it, as lines are: they have no planes.
     along = line[1] - line[0]
     length = float(np.linalg.norm(along))
     z = along / length

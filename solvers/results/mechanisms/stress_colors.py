@@ -43,13 +43,6 @@ class StressColors:
         Gives the yield strengths.
     stresses : sequence of array
         All stresses of each of them.
-
-    Attributes
-    ----------
-    upper : float
-        Where colors end, in Pa.
-    by_yield : bool
-        Whether that is where a material yields.
     """
 
     def __init__(
@@ -57,9 +50,9 @@ class StressColors:
     ) -> None:
         strengths = [ribbon.yield_strength(context) for ribbon in beams]
         known = [strength for strength in strengths if strength is not None]
-        self.by_yield = len(known) == len(strengths)
+        self.by_yield = len(known) == len(strengths)  # whether that is where a material yields
         greatest = max((float(np.max(each, initial=0.0)) for each in stresses), default=0.0)
-        self.upper = min(known) if self.by_yield else greatest or 1.0
+        self.upper = min(known) if self.by_yield else greatest or 1.0  # where colors end, in Pa
 
     def __call__(self, stresses: FloatArray) -> list[str]:
         """Return the color of each stress as ``"#rrggbb"``."""

@@ -147,10 +147,8 @@ def _ledger(result: SimulationResult, name: str | None, attempt: str) -> EnergyL
 
 
 def _account(result: SimulationResult, ledger: EnergyLedger, attempt: str) -> _Account:
-    """Return what a ledger knows, at the times at which all of it is finite.
-
-    Sources with a negative final work are stacked as lost; the work of all others is supplied.
-    """
+    """Return what a ledger knows, at the times at which all of it is finite."""
+    # Sources with a negative final work are stacked as lost; the work of all others is supplied.
     grid = result.fine_time()
     stores = [ledger.input_port(f"{name}_energy") for name in ledger.stores]
     kinetic, works, balance, *energies = result.sample_all(

@@ -28,26 +28,13 @@ _SIZE = 9
 
 @dataclass(frozen=True)
 class Label:
-    """A text about a point, or about one of several.
+    """A text about a point, or about one of several."""
 
-    Attributes
-    ----------
-    text : str
-        What it says.
-    at : tuple of float
-        The point, in the numbers of the axes.
-    color : str
-        Of the text.
-    on_line : bool
-        Whether the text interrupts a line of a grid, on which its point is.
-    along : sequence of tuple of float
-        Other points that it can be at: those of the line that it is about.
-    """
-
-    text: str
-    at: tuple[float, float]
-    color: str
-    on_line: bool = False
+    text: str  # what it says
+    at: tuple[float, float]  # the point, in the numbers of the axes
+    color: str  # of the text
+    on_line: bool = False  # whether the text interrupts a line of a grid, on which its point is
+    # Other points that it can be at: those of the line that it is about.
     along: Sequence[tuple[float, float]] = ()
 
 
@@ -70,10 +57,6 @@ def place_labels(
     outside : bool
         Whether texts without a free place near their points go to a legend beside the axes;
         otherwise they are where they cover the least.
-
-    Returns
-    -------
-    list of matplotlib.text.Annotation
     """
     (left, right), (low, high) = sorted(ax.get_xlim()), sorted(ax.get_ylim())
     labels = [la for la in labels if left <= la.at[0] <= right and low <= la.at[1] <= high]

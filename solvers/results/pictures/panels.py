@@ -37,33 +37,15 @@ def coordinate_ports(system: System) -> list[OutputPort]:
 
 @dataclass(frozen=True)
 class Curve:
-    """One component of a signal.
-
-    Attributes
-    ----------
-    signal : Signal
-        The signal.
-    column : int
-        Which of its components, of those that are read.
-    name : str
-        The path of the component.
-    short : str
-        The name of the component alone; empty for a signal with one component.
-    unit : str
-        The unit in which it is shown; empty when it is unknown.
-    factor : float
-        From the numbers of the signal to numbers in that unit.
-    kind : object
-        Equal for curves of the same unit, also where that is unknown.
-    """
+    """One component of a signal."""
 
     signal: Signal
-    column: int
-    name: str
-    short: str
-    unit: str
-    factor: float
-    kind: Any
+    column: int  # which of its components, of those that are read
+    name: str  # the path of the component
+    short: str  # the name of the component alone; empty for a signal with one component
+    unit: str  # the unit in which it is shown; empty when it is unknown
+    factor: float  # from the numbers of the signal to numbers in that unit
+    kind: Any  # equal for curves of the same unit, also where that is unknown
 
     def drawn(self, values: FloatArray) -> FloatArray:
         """Return the numbers to draw, of the values of the signal at some times."""
@@ -120,11 +102,6 @@ class Scales:
         Units by the units in their place, as ``{"rad": "deg"}``.
     attempt : str
         What is attempted, for messages.
-
-    Raises
-    ------
-    ValueRefusedError
-        When a unit is not known, or measures something else.
     """
 
     def __init__(self, units: Any, attempt: str) -> None:

@@ -139,11 +139,9 @@ def given_axes(ax: Any, attempt: str) -> list[Axes] | None:
 def _folded(
     panels: Sequence[Panel], sampled: Sequence[Mapping[Curve | None, FloatArray]]
 ) -> tuple[list[Panel], list[Curve]]:
-    """Return panels without what stays constant, and the curves that were left out.
-
-    Panels in which all curves are constant are left out, and zero components elsewhere; but nothing
-    where everything is constant.
-    """
+    """Return panels without what stays constant, and the curves that were left out."""
+    # Panels in which all curves are constant are left out, and zero components elsewhere; but
+    # nothing where everything is constant.
 
     def span(curve: Curve) -> float:
         return max(float(np.ptp(values[curve])) for values in sampled)
@@ -224,13 +222,10 @@ def _draw(
     *,
     names_runs: bool,
 ) -> int:
-    """Draw the curves of a panel; return the number of rows of its legend.
-
-    The legend of the first of several panels names the runs.
-
-    Signals that jump have two values at one time, so that held samples are drawn as steps. If a
-    signal is the same in several runs, such as a setpoint, it is drawn once.
-    """
+    """Draw the curves of a panel; return the number of rows of its legend."""
+    # The legend of the first of several panels names the runs. Signals that jump have two values at
+    # one time, so that held samples are drawn as steps. If a signal is the same in several runs,
+    # such as a setpoint, it is drawn once.
     names = dict(zip(panel.curves, panel.labels, strict=True))
     several = len(sampled) > 1
     common = [curve for curve in panel.curves if several and _is_common(curve, sampled)]

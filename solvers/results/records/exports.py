@@ -25,21 +25,11 @@ _ROWS = 10_000  # of a table that are written at once
 
 
 class Series(NamedTuple):
-    """A signal at the times of a table.
+    """A signal at the times of a table."""
 
-    Attributes
-    ----------
-    name : str
-        Its path.
-    reader : Reader or StoredSignal
-        What was read.
-    values : ndarray, shape (k,) or (k, n)
-        One row per time.
-    """
-
-    name: str
-    reader: Reader | StoredSignal
-    values: FloatArray
+    name: str  # its path
+    reader: Reader | StoredSignal  # what was read
+    values: FloatArray  # one row per time, shape (k,) or (k, n)
 
     def columns(self) -> dict[str, FloatArray]:
         """Return one entry per component."""
@@ -50,18 +40,10 @@ class Series(NamedTuple):
 
 
 class SignalTable(NamedTuple):
-    """Signals at common times.
+    """Signals at common times."""
 
-    Attributes
-    ----------
-    time : ndarray, shape (k,)
-        The times in seconds.
-    series : list of Series
-        The signals.
-    """
-
-    time: FloatArray
-    series: list[Series]
+    time: FloatArray  # the times in seconds, shape (k,)
+    series: list[Series]  # the signals
 
     @property
     def units(self) -> dict[str, str]:
@@ -288,13 +270,7 @@ class Exported:
 def writing(
     path: str | Path, newline: str | None = None, *, binary: bool = False
 ) -> Iterator[IO[Any]]:
-    """Open a file that takes the place of another one once all of it is written.
-
-    Raises
-    ------
-    RecordFileError
-        When it cannot be written; what was there before is unchanged.
-    """
+    """Open a file that takes the place of another one once all of it is written."""
     try:
         with replacing(path, newline, binary=binary) as file:
             yield file

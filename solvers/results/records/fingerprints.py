@@ -133,10 +133,8 @@ class _Walk:
 
 
 def _name(thing: Any) -> str:
-    """Return a name, and of what is installed the package, but never a module.
-
-    So what moves to another file stays what it is.
-    """
+    """Return a name, and of what is installed the package, but never a module."""
+    # So what moves to another file stays what it is.
     return f"{_package(thing)} {thing.__qualname__}"
 
 

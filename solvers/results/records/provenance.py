@@ -27,18 +27,10 @@ KINDS = (*STRUCTURE, "value", "option", "version")
 
 
 class Entry(NamedTuple):
-    """One thing that numbers depend on.
+    """One thing that numbers depend on."""
 
-    Attributes
-    ----------
-    kind : str
-        "block", "wire", "value", "option" or "version".
-    name : str
-        Which.
-    """
-
-    kind: str
-    name: str
+    kind: str  # "block", "wire", "value", "option" or "version"
+    name: str  # which
 
 
 #: What the numbers depend on, by what it is.

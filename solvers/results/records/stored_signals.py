@@ -9,24 +9,12 @@ from flexure.solvers.tracing.signals import Reader
 
 
 class StoredSignal(NamedTuple):
-    """The description of a signal by a `Reader`, without its values.
+    """The description of a signal by a `Reader`, without its values."""
 
-    Attributes
-    ----------
-    shape : tuple of int
-        Shape of the signal at one time.
-    unit : str
-        Physical unit; empty when it is unknown.
-    labels : list
-        Names of its components, or their numbers.
-    doc : str
-        One line of documentation.
-    """
-
-    shape: tuple[int, ...]
-    unit: str
-    labels: list[Any]
-    doc: str
+    shape: tuple[int, ...]  # shape of the signal at one time
+    unit: str  # physical unit; empty when it is unknown
+    labels: list[Any]  # names of its components, or their numbers
+    doc: str  # one line of documentation
 
     @classmethod
     def of(cls, reader: Reader | StoredSignal) -> StoredSignal:

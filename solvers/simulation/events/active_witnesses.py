@@ -32,29 +32,20 @@ class Surfaces:
     ----------
     simulation : SimulationState
         Whose functions they are.
-
-    Attributes
-    ----------
-    touched : dict
-        The values of the functions that have just triggered, where they did.
-    triggered : set of int
-        Functions that had just triggered when the present motion began.
-    resting : set of int
-        Those of them that were still where they triggered.
-    jumped : bool
-        Whether an update has changed the continuous state since the last event.
-    last : ndarray or None
-        All functions where they were evaluated last, at the present time and before the updates
-        that are due now, with zeros for those that triggered there. None where that is not known.
     """
 
     def __init__(self, simulation: SimulationState) -> None:
         self._simulation = simulation
         self._entries = simulation.agenda.witnesses
+        # The values of the functions that have just triggered, where they did.
         self.touched: dict[int, float] = {}
+        # Functions that had just triggered when the present motion began.
         self.triggered: set[int] = set()
-        self.resting: set[int] = set()
+        self.resting: set[int] = set()  # those of them that were still where they triggered
+        # Whether an update has changed the continuous state since the last event.
         self.jumped = False
+        # All functions where they were evaluated last, at the present time and before the updates
+        # that are due now, with zeros for those that triggered there. None where that is not known.
         self.last: FloatArray | None = None
 
     def values(self) -> FloatArray:

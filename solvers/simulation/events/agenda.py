@@ -29,21 +29,11 @@ _RANK = {Initialization: 0, PerStep: 1, Periodic: 2, Witness: 3, Settling: 4}
 
 @dataclass(frozen=True, eq=False)
 class Entry:
-    """One event of one block in one context.
+    """One event of one block in one context."""
 
-    Attributes
-    ----------
-    order : tuple of int
-        Sorting key: block, trigger, declaration.
-    leaf : LeafContext
-        The values that the handler sees.
-    event : Event
-        What to do.
-    """
-
-    order: tuple[int, int, int]
-    leaf: LeafContext
-    event: Event
+    order: tuple[int, int, int]  # sorting key: block, trigger, declaration
+    leaf: LeafContext  # the values that the handler sees
+    event: Event  # what to do
 
     @property
     def key(self) -> tuple[int, int]:

@@ -73,10 +73,8 @@ class DueEvents:
         return changed
 
     def _follow_jumps(self) -> bool:
-        """Run the witness events that updates cause by jumps, and those that these cause.
-
-        Publishes run when all updates are done. Return whether a value changed.
-        """
+        """Run the witness events that updates cause by jumps, and those that these cause."""
+        # Publishes run when all updates are done. Return whether a value changed.
         simulation = self._simulation
         found: set[Entry] = set()
         changed = False

@@ -45,16 +45,12 @@ class MissedCrossings:
     ----------
     simulation : SimulationState
         Whose functions they are.
-
-    Attributes
-    ----------
-    blurred : set of Entry
-        Events whose functions have turned around too soon for the method.
     """
 
     def __init__(self, simulation: SimulationState) -> None:
         self._simulation = simulation
         self._store = simulation.store
+        # Events whose functions have turned around too soon for the method.
         self.blurred: set[Entry] = set()
         self._still: set[int] = set()  # functions that have not moved since their updates
         self._expected: dict[int, float] = {}  # the side on which each is seen next
@@ -198,10 +194,8 @@ class MissedCrossings:
                     self._report(k, step)
 
     def _turns_blurred(self, k: int, step: TakenStep) -> bool:
-        """Return whether a function has turned back in a step with an error as large as itself.
-
-        What it is by the trapezoidal rule shows the error of methods of first order.
-        """
+        """Return whether a function has turned back in a step with an error as large as itself."""
+        # What it is by the trapezoidal rule shows the error of methods of first order.
         if not self._has_update(k):
             return False
         start, end = float(step.t_old), float(step.t)

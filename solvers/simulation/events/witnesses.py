@@ -55,32 +55,17 @@ _SLOPE_STEP = 1e-7
 
 @dataclass(frozen=True, eq=False)
 class Crossing:
-    """The earliest trigger inside of a step.
+    """The earliest trigger inside of a step."""
 
-    Attributes
-    ----------
-    time : float
-        When.
-    entries : list of Entry
-        The events that trigger then.
-    before, values : ndarray
-        All witness functions at the last look before that time, and at that time.
-    """
-
-    time: float
-    entries: list[Entry]
+    time: float  # when
+    entries: list[Entry]  # the events that trigger then
+    # before, values: all witness functions at the last look before that time, and at that time.
     before: FloatArray
     values: FloatArray
 
 
 def witness_value(entry: Entry) -> float:
-    """Evaluate the witness function of an event with the present values.
-
-    Raises
-    ------
-    NonFiniteError
-        When it is not one finite number.
-    """
+    """Evaluate the witness function of an event with the present values."""
     try:
         found = _witness(entry).calc(entry.leaf)
     except Exception as error:
@@ -115,24 +100,14 @@ def _real(value: Any) -> FloatArray | None:
 
 @dataclass(frozen=True, eq=False)
 class Search:
-    """The result of checking the witness functions in a step.
+    """The result of checking the witness functions in a step."""
 
-    Attributes
-    ----------
-    crossing : Crossing or None
-        The earliest trigger.
-    sides : ndarray
-        The sign with which each function is seen first, after the start of the step.
-    values : ndarray
-        All functions where the search ended, which is the end of the step without a crossing.
-    lost : list of Entry
-        Events whose functions vary so fast that crossings may have been missed.
-    """
-
-    crossing: Crossing | None
+    crossing: Crossing | None  # the earliest trigger
+    # The sign with which each function is seen first, after the start of the step.
     sides: FloatArray
+    # All functions where the search ended, which is the end of the step without a crossing.
     values: FloatArray
-    lost: list[Entry]
+    lost: list[Entry]  # events whose functions vary so fast that crossings may have been missed
 
 
 def find_crossing(
@@ -318,10 +293,8 @@ def _suspects(
     d0: FloatArray,
     d1: FloatArray,
 ) -> list[float]:
-    """Find times at which the cubic through values and slopes has an extremum of another sign.
-
-    Slopes are in units of the length of the piece.
-    """
+    """Find times at which the cubic through values and slopes has an extremum of another sign."""
+    # Slopes are in units of the length of the piece.
     width = right - left
     with np.errstate(all="ignore"):
         rise = high - low

@@ -68,10 +68,6 @@ def plot_map(
     path : str or Path, optional
         Where to save the figure.
 
-    Returns
-    -------
-    matplotlib.axes.Axes
-
     Raises
     ------
     UnknownNameError

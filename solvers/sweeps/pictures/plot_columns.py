@@ -29,21 +29,11 @@ Extend: TypeAlias = Literal["neither", "both", "min", "max"]
 
 @dataclass(frozen=True)
 class Column:
-    """One number for each run.
+    """One number for each run."""
 
-    Attributes
-    ----------
-    name : str
-        Name of a metric, or path of what was swept.
-    unit : str
-        Its unit, if it is known.
-    numbers : ndarray, shape (N,)
-        The numbers; NaN where there is none.
-    """
-
-    name: str
-    unit: str
-    numbers: FloatArray
+    name: str  # name of a metric, or path of what was swept
+    unit: str  # its unit, if it is known
+    numbers: FloatArray  # the numbers; NaN where there is none, shape (N,)
 
     @property
     def label(self) -> str:

@@ -25,22 +25,13 @@ _HALF = 0.36  # of the height of a bar
 
 
 class Way(NamedTuple):
-    """The effect of one value on a metric.
+    """The effect of one value on a metric."""
 
-    Attributes
-    ----------
-    path : str
-        Which value.
-    low, high : float
-        The metric at the lowest and highest value; NaN where a run failed.
-    ends : tuple of float
-        These values.
-    """
-
-    path: str
+    path: str  # which value
+    # low, high: the metric at the lowest and highest value; NaN where a run failed.
     low: float
     high: float
-    ends: tuple[float, float]
+    ends: tuple[float, float]  # these values
 
     @property
     def length(self) -> float:

@@ -31,18 +31,10 @@ _SHOWN = 10  # rows in a notebook
 
 @dataclass(frozen=True, eq=False)
 class Axis:
-    """One dimension of a plan: columns of equal length, of which the entries belong together.
+    """One dimension of a plan: columns of equal length, of which the entries belong together."""
 
-    Attributes
-    ----------
-    name : str
-        Name of the dimension: that of its path in a grid.
-    columns : dict
-        Arrays of shape ``(n, *shape)`` by path.
-    """
-
-    name: str
-    columns: dict[str, FloatArray]
+    name: str  # name of the dimension: that of its path in a grid
+    columns: dict[str, FloatArray]  # arrays of shape ``(n, *shape)`` by path
 
     def __len__(self) -> int:
         return len(next(iter(self.columns.values())))

@@ -304,14 +304,11 @@ class Marginal:
     Attributes
     ----------
     path : str
-    shape : tuple of int
-        Of its value.
-    quantile : callable
-        Values for points of the unit cube, whose last axes are those of the shape.
     """
 
     path: str
-    shape: tuple[int, ...]
+    shape: tuple[int, ...]  # of its value
+    # Values for points of the unit cube, whose last axes are those of the shape.
     quantile: Callable[[FloatArray], Any]
 
     @property

@@ -21,16 +21,11 @@ class Pace:
         Whose runs they are.
     seconds : float or None
         About how long a chunk may take; None for as long as it takes.
-
-    Attributes
-    ----------
-    known : bool
-        Whether the size of the next chunk rests on a measurement.
     """
 
     def __init__(self, job: Job, seconds: float | None) -> None:
         self._seconds = seconds
-        self.known = False
+        self.known = False  # whether the size of the next chunk rests on a measurement
         self._most = sys.maxsize
         self._measured = bool(job.measuring.followed)
         if seconds is not None:

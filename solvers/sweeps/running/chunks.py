@@ -32,30 +32,15 @@ from flexure.solvers.sweeps.running.sweep_record import (
 
 @dataclass
 class Chunk:
-    """Runs that have been done, or interrupted.
+    """Runs that have been done, or interrupted."""
 
-    Attributes
-    ----------
-    runs : ndarray of int, shape (n,)
-        Their ascending numbers in the sweep.
-    record : SweepRecord
-        What they did, by their numbers in the chunk; only the samples that are kept.
-    metrics : MetricColumns
-        What was measured.
-    cost : float
-        Seconds that it took.
-    native : bool
-        Whether native code did the work.
-    size : float
-        Bytes that what was measured took, for each run.
-    """
-
-    runs: NDArray[np.int64]
+    runs: NDArray[np.int64]  # their ascending numbers in the sweep, shape (n,)
+    # What they did, by their numbers in the chunk; only the samples that are kept.
     record: SweepRecord
-    metrics: MetricColumns
-    cost: float
-    native: bool = True
-    size: float = 0.0
+    metrics: MetricColumns  # what was measured
+    cost: float  # seconds that it took
+    native: bool = True  # whether native code did the work
+    size: float = 0.0  # bytes that what was measured took, for each run
 
     @property
     def tally(self) -> tuple[int, int]:
@@ -69,29 +54,14 @@ class Job:
     """Common data of all chunks of a sweep, with all decisions for all runs at once.
 
     Each part of a job has the same results bit for bit, in whatever chunk, thread or process.
-
-    Attributes
-    ----------
-    settings : Settings
-        How the runs are integrated.
-    base : Context
-        The context that represents all runs.
-    measuring : Measuring
-        What is sampled, and what is measured.
-    kept : int
-        Of how many of the first signals the samples are kept.
-    method : tuple of str or None
-        The method of runs in lanes, and why it is that one.
-    reason : str
-        Why runs are single simulations, without a method in lanes.
     """
 
-    settings: Settings
-    base: Context
-    measuring: Measuring
-    kept: int
-    method: tuple[str, str] | None = None
-    reason: str = ""
+    settings: Settings  # how the runs are integrated
+    base: Context  # the context that represents all runs
+    measuring: Measuring  # what is sampled, and what is measured
+    kept: int  # of how many of the first signals the samples are kept
+    method: tuple[str, str] | None = None  # the method of runs in lanes, and why it is that one
+    reason: str = ""  # why runs are single simulations, without a method in lanes
 
     def run(
         self, part: Part, stopping: threading.Event | None = None, watch: Watch | None = None

@@ -34,34 +34,16 @@ _NO_RUNS = np.empty(0, dtype=np.int64)
 
 @dataclass(frozen=True)
 class Parcel:
-    """A job that can be sent.
+    """A job that can be sent."""
 
-    Attributes
-    ----------
-    job : Job
-        What all parts have in common.
-    content : bytes
-        The job, and a part without runs.
-    digest : str
-        By which workers know it.
-    versions : dict
-        Of the packages on which numbers depend.
-    """
-
-    job: Job
-    content: bytes
-    digest: str
-    versions: dict[str, str]
+    job: Job  # what all parts have in common
+    content: bytes  # the job, and a part without runs
+    digest: str  # by which workers know it
+    versions: dict[str, str]  # of the packages on which numbers depend
 
     @classmethod
     def of(cls, job: Job, whole: Part) -> Parcel:
-        """Pack a job.
-
-        Raises
-        ------
-        DeclarationError
-            When it cannot be pickled; the text says what in it, and why.
-        """
+        """Pack a job."""
         try:
             content = _packed((job, replace(whole.of(_NO_RUNS), breaks=np.array([np.inf]))))
         except Exception as error:

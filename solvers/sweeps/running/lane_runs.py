@@ -54,13 +54,7 @@ _MOST_BREAKS = 100_000  # of one run
 
 
 def method_in_lanes(simulation: SimulationState, settings: Settings) -> tuple[str, str]:
-    """Return the method that all runs take in lanes, and why.
-
-    Raises
-    ------
-    UnsuitableError
-        When there can be no lanes.
-    """
+    """Return the method that all runs take in lanes, and why."""
     if not wants_native(settings.compiled):
         raise UnsuitableError("native code is switched off")
     store, choice = simulation.store, simulation.choice
@@ -105,11 +99,6 @@ class LaneRuns:
         How the runs are integrated.
     method : tuple of str
         The method, and why it is that one.
-
-    Raises
-    ------
-    UnsuitableError
-        When there cannot be any.
     """
 
     def __init__(
@@ -255,13 +244,7 @@ def _initialized(context: Context) -> Context:
 
 
 def require_starts(variants: Variants, t_final: float) -> None:
-    """Refuse runs of which some cannot begin, so that each run by itself tells why.
-
-    Raises
-    ------
-    UnsuitableError
-        When a block refuses the values of a run, or one ends where it begins.
-    """
+    """Refuse runs of which some cannot begin, so that each run by itself tells why."""
     if np.max(variants.lanes(())[TIME_KEY]) >= t_final:
         raise UnsuitableError("a run ends where it begins")
     require_relations(variants)
@@ -275,13 +258,7 @@ def require_starts(variants: Variants, t_final: float) -> None:
 
 
 def require_relations(variants: Variants) -> None:
-    """Refuse runs of which some have parameters that contradict each other.
-
-    Raises
-    ------
-    UnsuitableError
-        When there are such runs.
-    """
+    """Refuse runs of which some have parameters that contradict each other."""
     for position, leaf in enumerate(variants.store.layout.leaves):
         for relation in leaf.relations:
             sides = [_read(variants, position, each) for each in (relation.left, relation.right)]

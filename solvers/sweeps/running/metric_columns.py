@@ -117,20 +117,14 @@ class MetricColumns:
         The metrics.
     count : int
         Number of runs.
-
-    Attributes
-    ----------
-    columns : dict
-        Arrays of shape (N,) by name; NaN where nothing is known yet.
-    longer : dict
-        How much longer runs have to be of which a signal still moves at the end, by path, (N,).
-    lacking : set
-        Paths and names of the step metrics that some of these runs lack.
     """
 
     def __init__(self, names: Iterable[str], count: int) -> None:
+        # Arrays of shape (N,) by name; NaN where nothing is known yet.
         self.columns = {name: np.full(count, np.nan) for name in names}
+        # How much longer runs have to be of which a signal still moves at the end, by path, (N,).
         self.longer: dict[str, FloatArray] = {}
+        # Paths and names of the step metrics that some of these runs lack.
         self.lacking: set[tuple[str, str]] = set()
         self._count = count
 
@@ -170,11 +164,6 @@ class Measuring:
         When runs begin and end.
     constants : mapping, optional
         Parameters that metrics read as signals which do not change, by path.
-
-    Attributes
-    ----------
-    followed : dict
-        The signals that metrics read, by path.
     """
 
     def __init__(
@@ -188,6 +177,7 @@ class Measuring:
         self.metrics, self.readers, self.times, self.span = metrics, readers, times, span
         self.constants = constants or {}
         read = dict.fromkeys(path_of(way) for each in metrics.values() for way in each.signals)
+        # The signals that metrics read, by path.
         self.followed = {path: readers[path] for path in read if path not in self.constants}
 
     @property

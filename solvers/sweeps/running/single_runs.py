@@ -47,11 +47,6 @@ class SingleRuns:
         How the runs are integrated.
     reason : str
         Why they do not run in lanes.
-
-    Attributes
-    ----------
-    native : bool or None
-        Whether native code does the work; None before the first run.
     """
 
     def __init__(self, measuring: Measuring, kept: int, settings: Settings, reason: str) -> None:
@@ -64,6 +59,7 @@ class SingleRuns:
         self._signals = BatchReader(settings.system)
         self._measuring = Lock()
         self._idle: list[Simulator] = []  # that have run natively, and no thread has
+        # Whether native code does the work; None before the first run.
         self.native: bool | None = None
 
     @property

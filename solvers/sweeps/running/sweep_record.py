@@ -93,23 +93,13 @@ class Settings:
 
 @dataclass(frozen=True)
 class Part:
-    """Some of the runs of a sweep, before they run.
+    """Some of the runs of a sweep, before they run."""
 
-    Attributes
-    ----------
-    runs : ndarray of int, shape (n,)
-        Their ascending numbers in the sweep.
-    variants : Variants
-        Their beginnings.
-    steps : mapping
-        The steps to which they respond.
-    breaks : ndarray, shape (B,) or (n, B)
-        In lanes, the ascending break times of all runs or of each; infinity at the end.
-    """
-
-    runs: NDArray[np.int64]
-    variants: Variants
-    steps: Steps
+    runs: NDArray[np.int64]  # their ascending numbers in the sweep, shape (n,)
+    variants: Variants  # their beginnings
+    steps: Steps  # the steps to which they respond
+    # In lanes, the ascending break times of all runs or of each; infinity at the end, shape (B,) or
+    # (n, B).
     breaks: FloatArray
 
     def of(self, rows: NDArray[np.int64]) -> Part:
@@ -126,35 +116,20 @@ class Part:
 
 @dataclass
 class SweepRecord:
-    """Results of the runs.
+    """Results of the runs."""
 
-    Attributes
-    ----------
-    finals : ndarray, shape (N, n)
-        Continuous states at the end; NaN where a run failed.
-    samples : list of ndarray, each of shape (N, K, size)
-        Signals at the times of samples; NaN where a run failed, and after it was terminated.
-    steps : ndarray of int, shape (N,)
-        Accepted integrator steps.
-    outcomes : list of str
-        How each run ended.
-    failures : dict
-        What went wrong, by the index of the run.
-    how : str
-        How the runs were run.
-    interruption : BaseException or None
-        The interruption that ended the sweep early: by the user, or by a lost worker.
-    dense : DenseOutput or None
-        What the signals that metrics read did, until that is measured.
-    """
-
-    finals: FloatArray
+    finals: FloatArray  # continuous states at the end; NaN where a run failed, shape (N, n)
+    # Signals at the times of samples; NaN where a run failed, and after it was terminated, shape
+    # (N, K, size).
     samples: list[FloatArray]
-    steps: NDArray[np.int64]
-    outcomes: list[str]
+    steps: NDArray[np.int64]  # accepted integrator steps, shape (N,)
+    outcomes: list[str]  # how each run ended
+    # What went wrong, by the index of the run.
     failures: dict[int, str] = field(default_factory=dict)
-    how: str = ""
+    how: str = ""  # how the runs were run
+    # The interruption that ended the sweep early: by the user, or by a lost worker.
     interruption: BaseException | None = None
+    # What the signals that metrics read did, until that is measured.
     dense: DenseOutput | None = None
 
     @classmethod

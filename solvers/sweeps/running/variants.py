@@ -45,20 +45,11 @@ from flexure.solvers.tracing.trace import DISCRETE, INPUT, PARAMETER, STATE, Key
 
 
 class Varied(NamedTuple):
-    """What is known of a value in which runs differ.
+    """What is known of a value in which runs differ."""
 
-    Attributes
-    ----------
-    unit : str
-        Physical unit; empty when it is unknown.
-    doc : str
-        One line for people.
-    shape : tuple of int
-        Shape of the value; in the plan, a single component may be without axes.
-    """
-
-    unit: str
-    doc: str
+    unit: str  # physical unit; empty when it is unknown
+    doc: str  # one line for people
+    # Shape of the value; in the plan, a single component may be without axes.
     shape: tuple[int, ...]
 
 
@@ -147,21 +138,11 @@ def _same(some: Sequence[Any], others: Sequence[Any]) -> bool:
 
 @dataclass(frozen=True)
 class _Column:
-    """The values that one item takes in the runs.
+    """The values that one item takes in the runs."""
 
-    Attributes
-    ----------
-    place : Place
-        Of a parameter, state or input, or of components of it.
-    keys : list of Key
-        The inputs of a trace for its components.
-    rows : ndarray, shape (N, *shape)
-        The value in each run.
-    """
-
-    place: Place
-    keys: list[Key]
-    rows: FloatArray
+    place: Place  # of a parameter, state or input, or of components of it
+    keys: list[Key]  # the inputs of a trace for its components
+    rows: FloatArray  # the value in each run, shape (N, *shape)
 
 
 class SweptContexts:
@@ -183,22 +164,16 @@ class SweptContexts:
         An input is fed by a block.
     ValueRefusedError
         Arrays differ in length or have the wrong shape, or a value is refused by what it is for.
-
-    Attributes
-    ----------
-    plan : Plan
-        What the contexts differ in.
-    values : dict
-        The checked arrays by path.
     """
 
     def __init__(self, context: Context, values: Plan | Mapping[Any, npt.ArrayLike]) -> None:
         self._context = context
         self.store: Store = context.store
-        self.values: dict[str, FloatArray] = {}
+        self.values: dict[str, FloatArray] = {}  # the checked arrays by path
         self._columns: list[_Column] = []
         self._named: dict[str, _Column] = {}
         self._keys: set[Key] = set()
+        # What the contexts differ in.
         self.plan = values if isinstance(values, Plan) else self._zip(values)
         ways = {} if isinstance(values, Plan) else {path_of(way): way for way in values}
         for path, array in self.plan.columns().items():

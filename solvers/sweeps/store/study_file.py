@@ -38,12 +38,6 @@ class StudyFile:
         contains them.
     force : bool
         If True, delete the runs of another study and start again.
-
-    Raises
-    ------
-    RecordFileError
-        When the file cannot be used, another process writes to it, or it is about something else.
-        What is in it is as it was then.
     """
 
     def __init__(self, path: Path, outline: Outline, force: bool = False) -> None:

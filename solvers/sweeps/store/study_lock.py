@@ -28,11 +28,6 @@ class StudyLock:
     ----------
     path : Path
         The file.
-
-    Raises
-    ------
-    RecordFileError
-        When another process has it, or no file can be made beside it.
     """
 
     def __init__(self, path: Path) -> None:

@@ -53,45 +53,22 @@ _OUTLINE = ("study WHERE name NOT IN ('how', 'digest')", "provenance", "axes", "
 
 @dataclass
 class Outline:
-    """The definition of a study, without results of its runs.
+    """The definition of a study, without results of its runs."""
 
-    Attributes
-    ----------
-    plan : Plan
-        What the runs differ in.
-    provenance : dict
-        What the numbers depend on.
-    label : str
-        What the system is called.
-    t_final : float
-        End of the runs in seconds.
-    times : ndarray, shape (K,)
-        When signals are sampled.
-    states : list of str
-        Names of the continuous states.
-    signals : dict
-        The signals that are kept, by path.
-    metrics : dict
-        The units of what is measured, by name; empty texts where they are not known.
-    varied : dict
-        What is known of what the runs differ in, by path.
-    integration : str or None
-        How the runs are integrated, as JSON of the options that were given; None when they have no
-        such form.
-    context : str or None
-        What the runs have in common, as the JSON of a saved context; None when it has no such form.
-    """
-
-    plan: Plan
-    provenance: Provenance
-    label: str
-    t_final: float
-    times: FloatArray
-    states: list[str]
-    signals: Mapping[str, StoredSignal]
+    plan: Plan  # what the runs differ in
+    provenance: Provenance  # what the numbers depend on
+    label: str  # what the system is called
+    t_final: float  # end of the runs in seconds
+    times: FloatArray  # when signals are sampled, shape (K,)
+    states: list[str]  # names of the continuous states
+    signals: Mapping[str, StoredSignal]  # the signals that are kept, by path
+    # The units of what is measured, by name; empty texts where they are not known.
     metrics: Mapping[str, str]
-    varied: Mapping[str, Varied]
+    varied: Mapping[str, Varied]  # what is known of what the runs differ in, by path
+    # How the runs are integrated, as JSON of the options that were given; None when they have no
+    # such form.
     integration: str | None
+    # What the runs have in common, as the JSON of a saved context; None when it has no such form.
     context: str | None
     columns: list[str] = field(init=False)
 
@@ -196,13 +173,7 @@ def sealed(cells: Sequence[Any]) -> tuple[Any, ...]:
 
 
 def require_sealed(row: Sequence[Any], table: str) -> None:
-    """Refuse a row that is not what was written.
-
-    Raises
-    ------
-    DatabaseError
-        When its checksum is another one.
-    """
+    """Refuse a row that is not what was written."""
     if digest(*row[:-1]) != row[-1]:
         raise sqlite3.DatabaseError(f"a damaged row of the table '{table}', run {row[0]!r}")
 

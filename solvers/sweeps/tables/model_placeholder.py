@@ -11,27 +11,14 @@ from flexure.solvers.sweeps.store.study_tables import Outline
 
 
 class AbsentModel:
-    """The system and the runs of a study that was loaded without its model.
-
-    Attributes
-    ----------
-    label : str
-        What the system is called.
-    plan : Plan
-        What the runs differ in.
-    varied : dict
-        What is known of it, by path.
-    values : dict
-        The same as `plan`, as arrays of shape ``(N, *shape)``.
-    states : list of str
-        Names of the continuous states.
-    """
+    """The system and the runs of a study that was loaded without its model."""
 
     def __init__(self, outline: Outline, path: str) -> None:
-        self.label = outline.label
-        self.plan = outline.plan
-        self.varied = outline.varied
-        self.states = outline.states
+        self.label = outline.label  # what the system is called
+        self.plan = outline.plan  # what the runs differ in
+        self.varied = outline.varied  # what is known of it, by path
+        self.states = outline.states  # names of the continuous states
+        # The same as `plan`, as arrays of shape ``(N, *shape)``.
         self.values = {
             name: column.reshape(len(column), *outline.varied[name].shape)
             for name, column in outline.plan.columns().items()
@@ -54,18 +41,8 @@ class AbsentModel:
 
 
 class AbsentMetrics(NamedTuple):
-    """What is known of measurements without the functions that made them.
+    """What is known of measurements without the functions that made them."""
 
-    Attributes
-    ----------
-    readers : mapping
-        What is known of the signals that were kept, by path.
-    times : ndarray, shape (K,)
-        When they were sampled.
-    units : mapping
-        Units of the metrics by name.
-    """
-
-    readers: Mapping[str, Any]
-    times: FloatArray
-    units: Mapping[str, str]
+    readers: Mapping[str, Any]  # what is known of the signals that were kept, by path
+    times: FloatArray  # when they were sampled, shape (K,)
+    units: Mapping[str, str]  # units of the metrics by name

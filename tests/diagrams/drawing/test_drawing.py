@@ -8,7 +8,7 @@ import re
 import subprocess
 import sys
 import xml.etree.ElementTree as ET
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -491,15 +491,6 @@ def test_diagrams_nested_a_hundred_times_can_be_opened() -> None:
 # Matplotlib --------------------------------------------------------------------------------
 
 
-@pytest.fixture
-def no_figures() -> Iterator[None]:
-    import matplotlib.pyplot as plt
-
-    yield
-    plt.close("all")
-
-
-@pytest.mark.usefixtures("no_figures")
 def test_plot_draws_all_marks_within_its_axes() -> None:
     diagram = robot()
     ax = diagram.plot(depth=2)
@@ -512,7 +503,6 @@ def test_plot_draws_all_marks_within_its_axes() -> None:
     ax.figure.canvas.draw()
 
 
-@pytest.mark.usefixtures("no_figures")
 def test_texts_of_a_plot_stay_inside_of_their_boxes() -> None:
     sheet = sheet_of(content_of(alone(), 1))
     patches = dict(zip(sheet.shapes, alone().plot().patches, strict=True))
@@ -532,7 +522,6 @@ def size_of(ax: Axes) -> tuple[float, float]:
     return width, height
 
 
-@pytest.mark.usefixtures("no_figures")
 def test_figure_grows_with_the_diagram_unless_axes_are_given() -> None:
     import matplotlib.pyplot as plt
 
@@ -545,7 +534,6 @@ def test_figure_grows_with_the_diagram_unless_axes_are_given() -> None:
     assert tuple(figure.get_size_inches()) == (4.0, 3.0)
 
 
-@pytest.mark.usefixtures("no_figures")
 def test_dollar_signs_are_no_mathematics_in_a_plot() -> None:
     kind = type("Cost$\\nonsense$", (Static,), {})
     ax = diagram_of("money", [kind("k")]).plot()

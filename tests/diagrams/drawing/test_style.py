@@ -33,7 +33,6 @@ def test_long_paths_are_broken_at_their_dots(name: str, unit: str, label: str) -
     ax = plt.figure().subplots()
     name_axis(ax.yaxis, name, unit)
     assert ax.get_ylabel() == label
-    plt.close("all")
 
 
 def test_a_legend_tells_several_curves_apart_above_the_axes() -> None:
@@ -48,7 +47,6 @@ def test_a_legend_tells_several_curves_apart_above_the_axes() -> None:
     first, second = ax.lines
     assert first.get_color() == second.get_color()
     assert first.get_linestyle() != second.get_linestyle()
-    plt.close("all")
 
 
 def test_titles_that_cannot_be_drawn_are_refused() -> None:
@@ -71,4 +69,3 @@ def test_pictures_of_ones_own_have_the_house_style_on_request() -> None:
         wanted = style_of(number)
         found = [to_hex(line.get_color()), line.get_linestyle(), line.get_linewidth()]
         assert found == [wanted["color"], wanted["linestyle"], wanted["linewidth"]]
-    plt.close("all")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -45,12 +44,6 @@ def closed_form(zeta: float, t: FloatArray) -> FloatArray:
 
 def first_time(t: FloatArray, condition: npt.NDArray[np.bool_]) -> float:
     return float(t[int(np.argmax(condition))])
-
-
-@pytest.fixture(autouse=True)
-def close_figures() -> Iterator[None]:
-    yield
-    plt.close("all")
 
 
 @pytest.fixture(scope="module")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from scipy.stats import multivariate_normal, norm, sobol_indices
@@ -121,4 +120,3 @@ def test_the_picture_has_bars_of_both_orders_with_the_largest_first() -> None:
     assert [text.get_text() for text in ax.get_xticklabels()] == ["p0", "p1", "p2"]
     assert len(ax.containers) >= 2
     assert "share of the variance of end" in ax.get_ylabel()
-    plt.close("all")

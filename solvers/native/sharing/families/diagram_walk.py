@@ -71,11 +71,6 @@ class Walk:
     shown : list of tuple
         What is shown besides derivatives: codes, or known numbers, each with a level that it is
         there from.
-
-    Raises
-    ------
-    UnlikeError
-        When sharing traces is impossible.
     """
 
     def __init__(

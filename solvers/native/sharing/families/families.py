@@ -56,12 +56,6 @@ class Family:
     varied : sequence of tuple of int
         The components of parameters that change as states do, in their order: the indices of the
         parameter and of the component.
-
-    Attributes
-    ----------
-    variants : list of dict
-        For each calculation its variants, each with the number of the pattern that it offers, by
-        the numbers of the patterns of its inputs.
     """
 
     def __init__(
@@ -76,6 +70,8 @@ class Family:
         self._varied = {each: place for place, each in enumerate(varied)}
         self.positions = positions
         self.bases = np.array(bases, dtype=np.int64)
+        # For each calculation its variants, each with the number of the pattern that it offers, by
+        # the numbers of the patterns of its inputs.
         self.variants: list[dict[tuple[int, ...], tuple[Variant, int]]] = [
             {} for _ in prototype.inputs
         ]

@@ -42,23 +42,14 @@ class Derivatives:
 
 @dataclass(frozen=True)
 class Question:
-    """What is asked of the blocks of a system.
+    """What is asked of the blocks of a system."""
 
-    Attributes
-    ----------
-    shown : tuple of (int or None, tuple of int)
-        Slots, and which of their components are asked for; None for the states.
-    varied : tuple of Key
-        Components of inputs from outside and parameters that change as states do.
-    reading : Reading
-        What is asked of blocks with a state.
-    as_gain : bool
-        Whether blocks that are to pass as gains in linear models have the slopes of gains.
-    """
-
+    # Slots, and which of their components are asked for; None for the states.
     shown: tuple[tuple[int | None, tuple[int, ...]], ...] = ()
+    # Components of inputs from outside and parameters that change as states do.
     varied: tuple[Key, ...] = ()
-    reading: Reading = field(default_factory=Derivatives)
+    reading: Reading = field(default_factory=Derivatives)  # what is asked of blocks with a state
+    # Whether blocks that are to pass as gains in linear models have the slopes of gains.
     as_gain: bool = False
 
     @property

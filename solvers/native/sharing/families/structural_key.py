@@ -92,10 +92,8 @@ def _has_slots(kind: type) -> bool:
 
 
 def _mark(value: Any, owner: Any, depth: int = 0) -> Hashable:
-    """Return what values that equations cannot tell from each other have in common.
-
-    References to the owner, the block itself, are alike in all blocks.
-    """
+    """Return what values that equations cannot tell from each other have in common."""
+    # References to the owner, the block itself, are alike in all blocks.
     kind = value.__class__
     if kind in _PLAIN:
         return kind, value

@@ -37,22 +37,15 @@ class Columns:
         Gives room to columns. It begins with the discrete values of the diagram.
     num_inputs : int
         Number of components of all inputs from outside.
-
-    Attributes
-    ----------
-    sorts : list of int
-        The sort of each column.
-    places : list of int or None
-        The start of each column in its array; None until it is requested.
-    used_inputs : ndarray of bool
-        The inputs from outside that were requested.
     """
 
     def __init__(self, environment: Environment, num_inputs: int) -> None:
         self._environment = environment
-        self.sorts = [CLOCK, MOTION, MOVING, FIXED, RATE]
+        self.sorts = [CLOCK, MOTION, MOVING, FIXED, RATE]  # the sort of each column
+        # The start of each column in its array; None until it is requested.
         self.places: list[int | None] = [0, 0, 0, None, 0]
         self._sizes = [0, 0, 0, num_inputs, 0]
+        # The inputs from outside that were requested.
         self.used_inputs = np.zeros(num_inputs, dtype=bool)
 
     def add(self, sort: int, size: int) -> int:

@@ -88,43 +88,26 @@ def _columns_behind(node: Node, variant: Variant) -> list[int]:
 
 @dataclass
 class _Stage:
-    """The computations of some blocks of a family, each at one level.
-
-    Attributes
-    ----------
-    family : Family
-        The family.
-    rows, levels : ndarray
-        The blocks and their levels, in ascending order of levels.
-    variants : list of tuple
-        The calculations, and where the blocks are among those of the variant.
-    sources : dict
-        The calculation that reads a node from other blocks, where the blocks are among its blocks,
-        and the column of the node in its codes, by index of the node.
-    results, derivatives : list
-        What others read, and what the integrator reads.
-    moving : set of int
-        Nodes that change during a run.
-    fixed : dict
-        Operations that do not, by index.
-    order : list of Node
-        Operations that do and that no earlier stage has done.
-    kept : dict
-        What is left in the environment, by index.
-    """
+    """The computations of some blocks of a family, each at one level."""
 
     family: Family
+    # rows, levels: the blocks and their levels, in ascending order of levels.
     rows: IntArray
     levels: IntArray
+    # The calculations, and where the blocks are among those of the variant.
     variants: list[tuple[Variant, IntArray]]
+    # results, derivatives: what others read, and what the integrator reads.
     results: list[Node] = field(default_factory=list)
     derivatives: list[Any] = field(default_factory=list)
-    moving: set[int] = field(default_factory=set)
-    fixed: dict[int, Node] = field(default_factory=dict)
+    moving: set[int] = field(default_factory=set)  # nodes that change during a run
+    fixed: dict[int, Node] = field(default_factory=dict)  # operations that do not, by index
+    # Operations that do and that no earlier stage has done.
     order: list[Node] = field(default_factory=list)
-    kept: dict[int, Node] = field(default_factory=dict)
+    kept: dict[int, Node] = field(default_factory=dict)  # what is left in the environment, by index
 
     def __post_init__(self) -> None:
+        # The calculation that reads a node from other blocks, where the blocks are among its
+        # blocks, and the column of the node in its codes, by index of the node.
         self.sources = {
             index: (variant, places, k)
             for variant, places in self.variants

@@ -47,42 +47,21 @@ Places: TypeAlias = "tuple[str, IntArray]"
 
 @dataclass
 class Repetition:
-    """Expressions that are computed for many instances.
+    """Expressions that are computed for many instances."""
 
-    Attributes
-    ----------
-    expressions : list
-        Expressions of one trace, or numbers.
-    inputs : dict
-        Where the nodes are at which the expressions begin, by index of the node.
-    outputs : list of Places
-        Where the results go.
-    levels : ndarray
-        The level of each instance, ascending.
-    """
-
-    expressions: list[Any]
+    expressions: list[Any]  # expressions of one trace, or numbers
+    # Where the nodes are at which the expressions begin, by index of the node.
     inputs: dict[int, Places]
-    outputs: list[Places]
-    levels: IntArray
+    outputs: list[Places]  # where the results go
+    levels: IntArray  # the level of each instance, ascending
 
 
 class Guard(NamedTuple):
-    """A condition that decides whether an instance has to be computed.
-
-    Attributes
-    ----------
-    condition : Node
-        The condition.
-    skips : bool
-        The truth value with which all results are constants.
-    constants : list of float
-        The results then.
-    """
+    """A condition that decides whether an instance has to be computed."""
 
     condition: Node
-    skips: bool
-    constants: list[float]
+    skips: bool  # the truth value with which all results are constants
+    constants: list[float]  # the results then
 
 
 def guard_of(repetition: Repetition) -> Guard | None:

@@ -39,24 +39,13 @@ _FEW = 8  # parts, for which a loop over them does not pay
 
 @dataclass
 class Job:
-    """Expressions that are computed for many rows.
+    """Expressions that are computed for many rows."""
 
-    Attributes
-    ----------
-    expressions : list
-        Expressions of one trace, or numbers.
-    inputs : dict
-        The codes of the nodes at which the expressions begin, by index of the node.
-    outputs : list of ndarray
-        The codes of the results.
-    levels : ndarray
-        The level of each row, ascending.
-    """
-
-    expressions: list[Any]
+    expressions: list[Any]  # expressions of one trace, or numbers
+    # The codes of the nodes at which the expressions begin, by index of the node.
     inputs: dict[int, IntArray]
-    outputs: list[IntArray]
-    levels: IntArray
+    outputs: list[IntArray]  # the codes of the results
+    levels: IntArray  # the level of each row, ascending
 
     @property
     def operations(self) -> int:
@@ -96,21 +85,11 @@ class Job:
 
 @dataclass
 class _Part:
-    """Some of the expressions of a job.
-
-    Attributes
-    ----------
-    job : Job
-        The job.
-    numbers : list of int
-        Which ones.
-    leaves : list of Node
-        The inputs of these.
-    """
+    """Some of the expressions of a job."""
 
     job: Job
-    numbers: list[int]
-    leaves: list[Node]
+    numbers: list[int]  # which ones
+    leaves: list[Node]  # the inputs of these
 
 
 def share(jobs: Sequence[Job], sorts: Sequence[int]) -> list[Job]:

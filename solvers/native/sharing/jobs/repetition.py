@@ -31,22 +31,12 @@ _SCATTERED = 12  # operations, as long as which it takes to read a register numb
 
 
 class RepetitionWriter:
-    """Writes functions of one module.
-
-    Attributes
-    ----------
-    texts : list of str
-        The functions.
-    data : Data
-        What they refer to.
-    declarations : set of str
-        What the texts need declared.
-    """
+    """Writes functions of one module."""
 
     def __init__(self) -> None:
-        self.texts: list[str] = []
-        self.data = Data()
-        self.declarations: set[str] = set()
+        self.texts: list[str] = []  # the functions
+        self.data = Data()  # what they refer to
+        self.declarations: set[str] = set()  # what the texts need declared
         self._width = register_width()
         self._vectors = vector_functions(self._width)
 
@@ -111,11 +101,9 @@ class RepetitionWriter:
         return self._in_runs(repetition, wide), narrow
 
     def _in_runs(self, repetition: Repetition, spans: list[_Span]) -> list[_Span]:
-        """Cut spans where places are in equal distances then, if that saves more than it costs.
-
-        Values without such an order are read number by number, which takes longer than an
-        operation.
-        """
+        """Cut spans where places are in equal distances then, if that saves more than it costs."""
+        # Values without such an order are read number by number, which takes longer than an
+        # operation.
         places = [each for array, each in repetition.inputs.values() if array != "t"]
         places = [each for each in places if stride_of(each) is None]
         runs = [

@@ -22,17 +22,10 @@ from flexure.solvers.native.sharing.jobs.shared_entries import SharedEntries
 
 
 class Part(Protocol):
-    """A job, and on which states its operations depend.
-
-    Attributes
-    ----------
-    job : Job
-        The job.
-    exposed : dict
-        Operations whose derivatives are kept, by index, with codes for them.
-    """
+    """A job, and on which states its operations depend."""
 
     job: Job
+    # Operations whose derivatives are kept, by index, with codes for them.
     exposed: dict[int, tuple[Symbol, IntArray]]
 
     def states_behind(self, index: int, row: int, bits: dict[int, int]) -> int:
@@ -66,11 +59,6 @@ class SeparableRows:
         On how many states a row depends at least, and each of its addends at most.
     column : int
         The first number of a column that is not taken.
-
-    Attributes
-    ----------
-    rows : dict
-        For each of them the weights of addends, by the codes of these.
     """
 
     def __init__(
@@ -82,6 +70,7 @@ class SeparableRows:
         column: int,
     ) -> None:
         self._parts, self._bits, self._most, self._column = parts, bits, most, column
+        # For each of them the weights of addends, by the codes of these.
         self.rows: dict[int, dict[int, float]] = {}
         for row in reached:
             found = self._addends(row) if bits.get(row, 0).bit_count() > most else None

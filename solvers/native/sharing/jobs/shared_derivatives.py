@@ -41,18 +41,12 @@ _HUGE = 3_000_000  # and not at all, so that it is done within seconds
 
 
 class SharedInputs(NamedTuple):
-    """Values that shared code reads besides time, states and discrete values, and their places.
+    """Values that shared code reads besides time, states and discrete values, and their places."""
 
-    Attributes
-    ----------
-    parameters : list of tuple
-        The blocks of a family, a parameter of theirs, and for each of its components where those of
-        all of these blocks begin.
-    inputs : list of tuple
-        The slots of inputs from outside, and where their components begin and end.
-    """
-
+    # The blocks of a family, a parameter of theirs, and for each of its components where those of
+    # all of these blocks begin.
     parameters: list[tuple[list[int], int, list[tuple[int, int]]]]
+    # The slots of inputs from outside, and where their components begin and end.
     inputs: list[tuple[int, int, int]]
 
     def fill(self, store: Store, env: FloatArray) -> None:
@@ -101,11 +95,6 @@ class SharedDerivatives:
         depends on parameters alone, and puts it into its environment, not into its output.
     jacobian : callable
         Returns the Jacobian, which takes room in an environment, or None if sharing does not pay.
-
-    Raises
-    ------
-    UnlikeError
-        When sharing code is impossible, or saves little.
     """
 
     def __init__(

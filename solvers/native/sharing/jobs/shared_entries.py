@@ -42,17 +42,10 @@ _Pattern: TypeAlias = "tuple[tuple[tuple[int, float | None], ...], ...]"
 
 
 class Part(Protocol):
-    """A job, and what changes with the states.
-
-    Attributes
-    ----------
-    job : Job
-        The job.
-    leaves : list of (Node, IntArray)
-        What it reads that may change with the states, and its codes.
-    """
+    """A job, and what changes with the states."""
 
     job: Job
+    # What it reads that may change with the states, and its codes.
     leaves: list[tuple[Node, IntArray]]
 
     @property
@@ -96,13 +89,6 @@ class SharedEntries:
         Gives room to derivatives.
     most : int
         Operations, from which on it is given up.
-
-    Attributes
-    ----------
-    jobs : list of Job
-        The jobs; none where there would be too many operations.
-    rows, columns : list of int
-        Where the entries are that they compute.
     """
 
     def __init__(
@@ -124,7 +110,8 @@ class SharedEntries:
         self._slopes: dict[int, list[_Slope]] = {
             (STATE_COLUMN << SHIFT) + k: [(k, 1.0, -1)] for k in range(count)
         }
-        self.jobs: list[Job] = []
+        self.jobs: list[Job] = []  # the jobs; none where there would be too many operations
+        # rows, columns: where the entries are that they compute.
         self.rows: list[int] = []
         self.columns: list[int] = []
         written, first = 0, len(columns.sorts)

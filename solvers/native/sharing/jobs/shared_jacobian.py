@@ -150,26 +150,13 @@ def _by_entries(entries: SharedEntries, wide: SeparableRows, columns: Columns) -
 
 
 class _Part:
-    """A job, and which of its results change with what it reads.
-
-    Attributes
-    ----------
-    leaves : list of (Node, IntArray)
-        What is read that may change with the states, and its codes.
-    behind : list of int
-        For each result the leaves it changes with, as the bits of a number.
-    length : int
-        Operations that change with them.
-    operations_of_all : int
-        Those of all rows.
-    exposed : dict
-        Operations whose derivatives are kept, by index, with codes for them.
-    """
+    """A job, and which of its results change with what it reads."""
 
     def __init__(self, job: Job, columns: Columns) -> None:
         self.job = job
         self.operations = depth_first(job.expressions, job.inputs)
         found = job.leaves(job.expressions, self.operations)
+        # What is read that may change with the states, and its codes.
         self.leaves = [
             (node, job.inputs[node.index])
             for node in found
@@ -178,11 +165,13 @@ class _Part:
         ]
         starts = {node.index: 1 << k for k, (node, _) in enumerate(self.leaves)}
         self._reached = reached = reach_from(starts, self.operations)
+        # Operations whose derivatives are kept, by index, with codes for them.
         self.exposed: dict[int, tuple[Node, IntArray]] = {}
         indices = [getattr(each, "index", None) for each in job.expressions]
+        # For each result the leaves it changes with, as the bits of a number.
         self.behind = [0 if k is None else reached.get(k, 0) for k in indices]
-        self.length = len(reached) - len(starts)
-        self.operations_of_all = self.length * len(job.levels)
+        self.length = len(reached) - len(starts)  # operations that change with them
+        self.operations_of_all = self.length * len(job.levels)  # those of all rows
 
     def follow(self, first: int, last: int, bits: dict[int, int]) -> int:
         """Find on which states the results of some rows depend; count vectors of derivatives."""
@@ -322,10 +311,8 @@ def _sort(codes: IntArray, columns: Columns) -> int:
 
 
 def _follow(parts: Sequence[_Part], count: int) -> tuple[dict[int, int], int]:
-    """Find on which states all numbers depend, as the bits of a number, by their codes.
-
-    Return also how many vectors of derivatives it would take to write out all that is computed.
-    """
+    """Find on which states all numbers depend, as the bits of a number, by their codes."""
+    # Return also how many vectors of derivatives it would take to write out all that is computed.
     bits = {(STATE_COLUMN << SHIFT) + k: 1 << k for k in range(count)}
     vectors = 0
     for _, k, first, last in sorted(_spans(parts)):

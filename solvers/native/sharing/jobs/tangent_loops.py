@@ -19,17 +19,11 @@ _VECTOR = f"<{WIDTH} x double>"
 
 @dataclass
 class TangentRepetition(Repetition):
-    """Expressions that are computed for many instances, and derivatives beside them.
+    """Expressions that are computed for many instances, and derivatives beside them."""
 
-    Attributes
-    ----------
-    seeds : list of tuple
-        The nodes of the derivatives of inputs, and the places of these in the environment.
-    tangents : list of tuple
-        The derivatives of results, and where these go in the environment.
-    """
-
+    # The nodes of the derivatives of inputs, and the places of these in the environment.
     seeds: list[tuple[Node, IntArray]]
+    # The derivatives of results, and where these go in the environment.
     tangents: list[tuple[Any, IntArray]]
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from PIL import Image
@@ -151,7 +150,6 @@ def test_pictures_show_every_mode_and_every_track(tmp_path: Path) -> None:
     ] == tracks.frequencies.T.tolist()
     assert lower.get_xlabel() == "at_a.stiffness [N/m]"
     assert all((tmp_path / name).stat().st_size for name in ("modes.png", "tracks.png"))
-    plt.close("all")
 
 
 def test_an_animated_plant_swings_along_the_shape(tmp_path: Path) -> None:
@@ -168,7 +166,6 @@ def test_an_animated_plant_swings_along_the_shape(tmp_path: Path) -> None:
     assert np.any(frames[0] != frames[2])
     ax = fx.modes(plant).plot_mechanism(1)
     assert ax.get_title(loc="left").startswith("oscillation, ")
-    plt.close("all")
 
 
 def test_what_cannot_be_animated_is_refused() -> None:

@@ -6,7 +6,6 @@ import os
 from pathlib import Path
 from typing import Any
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from PIL import Image, ImageSequence
@@ -58,7 +57,6 @@ def test_the_camera_frames_the_whole_motion(
             assert bottom < place[1] < top
     assert right - left < 3.0  # and not much more than that
     assert animation._repr_html_()
-    plt.close("all")
 
 
 def test_short_motions_have_times_that_differ(
@@ -68,7 +66,6 @@ def test_short_motions_have_times_that_differ(
     animation = fx.animate(fx.simulate(plant, 1e-4), fps=10000, title="falling")
     assert figure_of(animation).axes[0].get_title(loc="left") == "falling, t = 0.00000 s"
     assert "falling, t = 0.00010 s" in animation._repr_html_()
-    plt.close("all")
 
 
 @pytest.mark.full
@@ -90,7 +87,6 @@ def test_an_animation_is_saved_as_pictures_that_move(
     ]
     fx.animate(result, path=tmp_path / "door_{:02d}.png", fps=1)
     assert (tmp_path / "door_01.png").read_bytes().startswith(b"\x89PNG")
-    plt.close("all")
 
 
 def test_the_plant_is_found_inside_of_a_diagram(tmp_path: Path) -> None:
@@ -150,7 +146,6 @@ def test_what_cannot_be_animated_is_refused(
     empty = fx.simulate(fx.Gain("gain", 1.0), 0.1)
     with pytest.raises(fx.errors.UnknownNameError, match="exactly one"):
         fx.animate(empty)
-    plt.close("all")
 
 
 @pytest.mark.full
@@ -162,4 +157,3 @@ def test_what_a_notebook_shows_is_small_however_long_the_motion() -> None:
     shown = fx.animate(result, fps=50)._repr_html_()
     assert shown.startswith("<iframe")
     assert len(shown) < 8e6
-    plt.close("all")

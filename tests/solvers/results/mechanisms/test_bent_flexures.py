@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from matplotlib.colors import to_hex
@@ -138,7 +137,6 @@ def test_colors_go_from_no_stress_to_yield_and_are_red_beyond() -> None:
     assert plant.find_output("leaf.greatest_stress").eval(context)[0] > 235e6
     assert RED in colors_of(fx.plot_mechanism(plant, context, stress=True))
     assert len(set(colors_of(fx.plot_mechanism(plant, context)))) < 4  # shades of one color
-    plt.close("all")
 
 
 def test_slabs_have_the_stress_between_what_is_known_of_the_segment() -> None:
@@ -167,7 +165,6 @@ def test_without_yield_strength_colors_end_at_the_greatest_stress_of_the_motion(
     assert bar.get_ylabel() == "stress in MPa"
     times = np.linspace(0.0, 0.2, 5)
     assert bar.get_ylim()[1] == pytest.approx(np.max(result.sample("leaf.stress", times)), rel=0.05)
-    plt.close("all")
 
 
 def bent_leaf() -> tuple[fx.Plant, fx.Context]:

@@ -68,7 +68,6 @@ def test_lines_are_where_the_bodies_are(arm: tuple[fx.Plant, fx.Context]) -> Non
     ax = fx.plot_mechanism(*arm)
     assert [-1.0, 0.0, 0.0, 0.0] in ends(ax, "#1f5a99")  # from the spring to the axis
     assert ends(ax, "#c8641e") == [[1.0, -1.0, -1.0, 0.0]]
-    plt.close("all")
 
 
 def test_views_look_from_other_sides(arm: tuple[fx.Plant, fx.Context]) -> None:
@@ -78,7 +77,6 @@ def test_views_look_from_other_sides(arm: tuple[fx.Plant, fx.Context]) -> None:
     assert ends(side, "#c8641e") == [[0.0, -1.0, 0.0, 0.0]]
     free = fx.plot_mechanism(*arm, view=(-90.0, 0.0))
     assert ends(free, "#c8641e") == [[1.0, -1.0, -1.0, 0.0]]
-    plt.close("all")
 
 
 def test_a_bushing_shows_the_axes_of_both_frames(arm: tuple[fx.Plant, fx.Context]) -> None:
@@ -118,7 +116,6 @@ def test_elements_of_users_are_drawn_wherever_they_are_attached(count: int) -> N
     for each in springs:
         np.testing.assert_array_equal(each.points, [[0.0, 0.0, 0.0], [0.0, 0.0, 1.0]])
     fx.plot_mechanism(plant, context)
-    plt.close("all")
 
 
 def bar(length: tuple[float, float, float]) -> tuple[fx.Plant, fx.Context]:
@@ -178,7 +175,6 @@ def test_a_body_that_is_one_point_can_be_drawn() -> None:
     plant.joints[0].pose.set(context, (np.eye(3), (4.0, 0.0, 2.0)))
     ax = fx.plot_mechanism(plant, context, view="xz")
     assert ax.get_xlim()[0] < 4.0 < ax.get_xlim()[1]
-    plt.close("all")
 
 
 def test_a_picture_is_saved(arm: tuple[fx.Plant, fx.Context], tmp_path: Path) -> None:
@@ -198,7 +194,6 @@ def test_what_cannot_be_drawn_is_refused(arm: tuple[fx.Plant, fx.Context], tmp_p
     for wrong in ({"forces": 1}, {"ground": "low"}, {"ground": np.inf}, {"title": 3}):
         with pytest.raises(fx.errors.ValueRefusedError, match="Cannot draw 'arm'"):
             fx.plot_mechanism(plant, context, **wrong)
-    plt.close("all")
 
 
 def test_what_is_out_of_all_proportion_is_refused_or_made_to_fit(
@@ -258,7 +253,6 @@ def test_a_planar_mechanism_is_seen_in_its_plane_and_others_from_a_corner(
     assert (ax.get_xlabel(), ax.get_ylabel()) == labels
     texts = {text.get_text() for text in ax.texts}
     assert ({"x in m", "y in m", "z in m"} <= texts) == (labels == ("", ""))
-    plt.close("all")
 
 
 def test_a_solid_covers_its_area_of_the_picture_in_the_color_of_its_shape() -> None:
@@ -274,7 +268,6 @@ def test_a_solid_covers_its_area_of_the_picture_in_the_color_of_its_shape() -> N
     assert np.asarray(faces.get_facecolor())[0, :3] @ [0, 0, 1] > 0.5
     assert [line for line in ax.lines if np.array_equal(line.get_ydata(), [-0.1, -0.1])]
     assert not ends(ax, "#1f5a99")  # where the shape is there are no bones
-    plt.close("all")
 
 
 def test_arrows_show_forces_at_their_places_with_a_scale(
@@ -293,7 +286,6 @@ def test_arrows_show_forces_at_their_places_with_a_scale(
         lengths.append(float(np.linalg.norm(np.subtract(end, start))))
     assert np.allclose(np.divide(lengths, max(lengths)), np.divide(pulls, max(pulls)))
     assert any(text.get_text().endswith(" N") for text in ax.texts)
-    plt.close("all")
 
 
 @pytest.mark.parametrize(
@@ -325,7 +317,6 @@ def test_an_element_looks_like_what_its_constants_make_of_it(
     context.set("element.damping", 1.0)
     assert "damper" in [each.kind for each in strokes(plant, context)]
     fx.plot_mechanism(plant, context)
-    plt.close("all")
 
 
 def test_a_bone_leads_from_the_joint_to_the_surface_of_a_ball() -> None:
@@ -355,7 +346,6 @@ def test_the_pin_of_a_joint_that_closes_a_loop_is_drawn_as_those_of_others() -> 
     pin = linkage.frame("pin_rocker").pose(context).p
     assert len([each for each in pins if np.linalg.norm(each - pin[[0, 2]]) < 1e-9]) == 1
     assert len(pins) == 4
-    plt.close("all")
 
 
 def test_the_axis_of_a_joint_reaches_over_what_turns_about_it_and_slides_along_it() -> None:

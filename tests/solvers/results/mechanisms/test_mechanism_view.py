@@ -107,7 +107,6 @@ def test_all_that_is_ever_reached_is_on_the_canvas(
             assert np.all(corners > 0.0)
             assert np.all(corners < [400.0, 420.0])
         assert visit.page.evaluate("document.documentElement.scrollWidth") == 400
-    plt.close("all")
 
 
 def test_things_hide_each_other_as_they_do_along_lines_of_sight(

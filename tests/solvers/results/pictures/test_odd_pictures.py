@@ -53,7 +53,6 @@ def strictly() -> Iterator[None]:
         yield
         for number in plt.get_fignums():
             plt.figure(number).canvas.draw()
-    plt.close("all")
 
 
 @pytest.mark.parametrize("name", thinned(ODD, fast=2))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -34,12 +33,6 @@ def swing(torque: float = 0.0) -> fx.results.SimulationResult:
     context.set("axis.angle", 2.0)
     context.set("motor", torque)
     return fx.simulate(system, 3.0, context=context, rtol=1e-8)
-
-
-@pytest.fixture(autouse=True)
-def closed() -> Iterator[None]:
-    yield
-    plt.close("all")
 
 
 @pytest.fixture(scope="module")

@@ -14,7 +14,7 @@ from flexure.diagrams.checks.errors import FlexureError
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.contexts.value_places import Place
 from flexure.diagrams.values.arrays import FloatArray, as_number, check_bounds
-from flexure.solvers.live_runs.partners import Partner
+from flexure.solvers.live_runs.connections.partners import Partner
 
 #: Where components are among all that are read.
 Indices = npt.NDArray[np.intp]
@@ -22,21 +22,11 @@ Indices = npt.NDArray[np.intp]
 
 @dataclass
 class Entry:
-    """Where a value of a live run goes: a place of a context, or a wire that was cut.
+    """Where a value of a live run goes: a place of a context, or a wire that was cut."""
 
-    Attributes
-    ----------
-    path : str
-        What the user calls it.
-    place : Place
-        The port, parameter or state.
-    slot : int or None
-        Of the value that is read in place of the wire.
-    """
-
-    path: str
-    place: Place
-    slot: int | None = None
+    path: str  # what the user calls it
+    place: Place  # the port, parameter or state
+    slot: int | None = None  # of the value that is read in place of the wire
 
     @property
     def size(self) -> int:

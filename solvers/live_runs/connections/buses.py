@@ -10,7 +10,7 @@ from typing import Any
 
 from flexure.diagrams.checks.arguments import count_of, require
 from flexure.diagrams.checks.extras import import_extra
-from flexure.solvers.live_runs.partners import (
+from flexure.solvers.live_runs.connections.partners import (
     AT_ONCE,
     Packets,
     Role,

@@ -16,28 +16,18 @@ from flexure.diagrams.contexts.value_places import Place, Way, can_be_set, find_
 from flexure.diagrams.systems.ports import InputPort, OutputPort
 from flexure.diagrams.systems.system import System
 from flexure.diagrams.values.arrays import FloatArray
-from flexure.solvers.live_runs.channels import Entry, Indices
-from flexure.solvers.live_runs.software import Software
+from flexure.solvers.live_runs.connections.channels import Entry, Indices
+from flexure.solvers.live_runs.connections.software import Software
 from flexure.solvers.tracing.readings import Reading
 from flexure.solvers.tracing.signals import Reader, Signal, resolve
 
 
 class SignalReading(Reading):
-    """The signals of a live run, read together.
+    """The signals of a live run, read together."""
 
-    Attributes
-    ----------
-    names : list of (str, int)
-        Their paths and numbers of components.
-    places : list of ndarray
-        For each output, which components it takes.
-    units : list of str
-        The units of the signals.
-    """
-
-    names: list[tuple[str, int]]
-    places: list[Indices]
-    units: list[str]
+    names: list[tuple[str, int]]  # their paths and numbers of components
+    places: list[Indices]  # for each output, which components it takes
+    units: list[str]  # the units of the signals
 
 
 def together_read(context: Context, readers: Sequence[Callable[[Context], Any]]) -> SignalReading:

@@ -20,7 +20,7 @@ import pytest
 import flexure as fx
 from tests.support.live.clocks import OwnClock, lag
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[4]
 
 
 def run_beside(
