@@ -153,12 +153,13 @@ class AdjointMotion:
         keys: list[Key] = [key for variable in variables for key in variable.keys]
         own = [key for variable in self._own for key in variable.keys]
         self._assembled = AssembledSlopes(self._context, self._own, exact_jacobian)
-        self._events = EventSlopes(self._context, own, attempt)
+        outputs = [shown(self._context, each) for each in signals]
+        read = partial(read_equations, outputs=outputs)
+        self._events = EventSlopes(self._context, own, attempt, outputs)
         self._rates = Derivatives(store, compiled=True)
         held = [key for each in self._events.held for key in each.keys]
         self._initial = initial_jacobian(self._context, keys, held, attempt)
         self._breaks = BreakSlopes(self._context, [*held, *own], attempt)
-        read = partial(read_equations, outputs=[shown(self._context, each) for each in signals])
         self._equations = self._traced(read, [*held, *own])
         self.why = ""
         self._native: tuple[BoundProgram, AdjointProgram] | None = None
