@@ -5,8 +5,9 @@ Run it with ``python benchmarks/gradient.py [--quick] [--json FILE]``.
 A chain of 100 masses between springs and dampers is released from rest for 1000 s. Its parameters
 are all masses, stiffnesses and damping coefficients, 300 numbers. The metric is the integral of the
 squared displacement of the last mass. Compared are `fx.gradient`, a plain run with the same method
-and tolerance, and `fx.parameter_sensitivity` by ten parameters in a hundredth of the time, which
-integrates a column for each.
+and tolerance, the gradient with checkpoints, as of runs that are much longer, and
+`fx.parameter_sensitivity` by ten parameters in a hundredth of the time, which integrates a column
+for each.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import argparse
 import sys
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 
@@ -23,10 +25,13 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 import flexure as fx
 from benchmarks.versus.sides import in_rounds, ratio, seconds
 from benchmarks.versus.table import Row, formatted, write
+from flexure.solvers.analysis.sensitivities import gradients
 
 HORIZON, RTOL = 1000.0, 1e-8
 #: Plain runs that the gradient may take.
 RUNS = 8.0
+#: Gradients that one with checkpoints may take.
+REPEATS = 1.5
 
 
 class Chain(fx.LeafSystem):
@@ -76,16 +81,22 @@ def rows(rounds: int) -> list[Row]:
     def backward() -> object:
         return fx.gradient(metric, chain, HORIZON, ways, **options)
 
+    def repeating() -> object:
+        with patch.object(gradients, "_MOST_STATES", 0.0):
+            return backward()
+
     def forward() -> object:
         return fx.parameter_sensitivity(chain, 0.01 * HORIZON, few, **options)
 
-    for run in (plain, measured, backward, forward):
+    runs = (plain, measured, backward, forward, repeating)
+    for run in runs:
         run()  # compiles
-    sides = [lambda run=run: seconds(run) for run in (plain, measured, backward, forward)]
+    sides = [lambda run=run: seconds(run) for run in runs]
     columns = in_rounds(sides, rounds)
     return [
         Row("chain", "gradient by 300 / plain run", ratio(columns[2], columns[0]), RUNS),
         Row("chain", "the same / run with its metric", ratio(columns[2], columns[1])),
+        Row("chain", "with checkpoints / without", ratio(columns[4], columns[2]), REPEATS),
         Row("chain", "sensitivities by 10, 10 s / gradient", ratio(columns[3], columns[2])),
     ]
 

@@ -112,6 +112,14 @@ monitor, progress, max_record
         record=True,
         max_record=max_record,
     )
+    result = recorded(simulator, t_final)
+    if atol is None and step is None:
+        warn_of_small_states(_states(simulator), simulator.atol, simulator.context)
+    return result
+
+
+def recorded(simulator: Simulator, t_final: float) -> SimulationResult:
+    """Advance to a time, and return the result; an error has that of the run up to there."""
     try:
         simulator.advance_to(t_final)
     except (Exception, KeyboardInterrupt) as error:
@@ -122,8 +130,6 @@ monitor, progress, max_record
             str(error) if failed else f"interrupted at t = {simulator.context.time:.9g} s",
         )
         raise
-    if atol is None and step is None:
-        warn_of_small_states(_states(simulator), simulator.atol, simulator.context)
     return result_of(simulator)
 
 

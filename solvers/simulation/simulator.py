@@ -261,6 +261,10 @@ class Simulator:
         self.context.copy_from(context)
         self._left_at = None
 
+    def _keep_few_states(self, size: float) -> None:
+        """Keep few states of a record that takes more than a size, in bytes."""
+        self._state.most_states = size
+
     def _go_on_from(self, context: Context) -> None:
         """Take over all values of another context, and go on without initialization events."""
         self._begin_anew(context)

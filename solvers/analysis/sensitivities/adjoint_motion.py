@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -26,12 +26,17 @@ from flexure.solvers.analysis.equations.assembled_slopes import AssembledSlopes
 from flexure.solvers.analysis.equations.equations import Variable, read_equations, shown
 from flexure.solvers.analysis.equations.kept_equations import TracedEquations, kept_equations
 from flexure.solvers.analysis.equations.one_thread import in_one_thread
-from flexure.solvers.analysis.sensitivities.event_slopes import EventSlopes, Instant
+from flexure.solvers.analysis.sensitivities.break_slopes import BreakSlopes, gap_of
+from flexure.solvers.analysis.sensitivities.event_slopes import (
+    BREAK,
+    EventSlopes,
+    Instant,
+    pulled,
+)
 from flexure.solvers.analysis.sensitivities.interpreted_motion import exact_jacobian
 from flexure.solvers.analysis.sensitivities.motion_derivatives import (
     initial_jacobian,
     refuse_events,
-    refuse_moving_jump,
 )
 from flexure.solvers.analysis.sensitivities.native_motion import STIFF_METHOD
 from flexure.solvers.integration.guard.stiffness_detection import NONSTIFF_METHOD, assess
@@ -42,7 +47,7 @@ from flexure.solvers.native.runs.adjoint_run import AdjointRun
 from flexure.solvers.results.measures.curves import DenseOutput
 from flexure.solvers.results.measures.metric_slopes import MetricSlopes
 from flexure.solvers.results.measures.polynomials import nodes_of
-from flexure.solvers.results.records.history import History, Snapshot
+from flexure.solvers.results.records.history import History, Ledger, Snapshot
 from flexure.solvers.tracing.derivatives import Derivatives
 from flexure.solvers.tracing.trace import Key
 from flexure.solvers.tracing.trace_check import OTHER_NUMBERS, agrees_at
@@ -53,48 +58,56 @@ _TRIGGERS = Periodic, Witness, Settling
 _SHORT = 1e-7
 _SPACINGS = 8.0  # of time, by which ends of pieces and of steps may differ,
 _COINCIDENT = 1e3  # and events that are one but for rounding
+_AT_ONCE = 1000  # steps of one call, after which an interruption is noticed
+#: Differences of weights that are rounding: relative ones, and beside the largest.
+_ALIKE, _ROUNDING = 1e-6, 1e-10
 
 
-class _Steps(NamedTuple):
-    """A piece of a run: its steps, how they were tried and from where, and what held meanwhile."""
+class _Steps:
+    """A piece of a run: its steps, how they were tried and from where, and what held meanwhile.
 
-    spans: FloatArray  # begin, end, and the latest time to evaluate at
-    states: FloatArray  # at the begins
-    first: Instant
-    last: Instant
-    taken: int  # how many of them begin where steps of the run do
+    Attributes
+    ----------
+    spans : ndarray, shape (k, 3)
+        Begin, end, and the latest time to evaluate at.
+    first, last : Instant
+        The values where the piece begins and ends.
+    taken : int
+        How many of the steps begin where steps of the run do.
+    breaks : bool
+        Whether the equations break at its end.
+    is_instant : bool
+        Whether it is as short as rounding makes it between events at one instant.
+    """
+
+    def __init__(self, ledger: Ledger, piece: int) -> None:
+        low, high = [*ledger.first[piece : piece + 2].tolist(), len(ledger.times)][:2]
+        self._ledger, self._piece, self._rows = ledger, piece, np.arange(low, high)
+        times, clips = ledger.times[low:high], ledger.clips(self._rows)
+        clips[-1] = min(clips[-1], ledger.limits[piece])
+        self.taken = len(times) - 1
+        if high < len(ledger.times) and self.taken:  # parts the last step
+            before = times[-1] - _SHORT * (times[-1] - times[-2])
+            times, clips = np.insert(times, -1, before), np.append(clips, clips[-1])
+            self._rows = np.append(self._rows, high - 1)
+        self.spans = np.column_stack([times[:-1], times[1:], clips[1:]])
+        self._snapshot = ledger.snapshot(low)
+        self.breaks = bool(np.any(self.spans[-1:, 2] < self.spans[-1:, 1]))
+        self.is_instant = times[-1] - times[0] <= _COINCIDENT * math.ulp(times[-1])
+        self.first, self.last = self.instant(0), self.instant(len(self.spans))
+
+    def earlier(self) -> _Steps | None:
+        """Return the piece before."""
+        return _Steps(self._ledger, self._piece - 1) if self._piece else None
+
+    def states(self, first: int, last: int) -> FloatArray:
+        """Return the states at the beginnings of some steps, shape (k, n)."""
+        return self._ledger.states(self._rows[first:last])
 
     def instant(self, k: int) -> Instant:
-        """Return the values at the beginning of a step."""
-        return Instant(float(self.spans[k, 0]), self.states[k], self.first.snapshot)
-
-    @classmethod
-    def of(cls, history: History) -> list[_Steps]:
-        """Return the pieces of a run."""
-        ledger, found = history.ledger(), []
-        starts = np.cumsum([0, *(len(source.times) for source in ledger.sources)])
-        for k, low in enumerate(ledger.first):
-            high = ledger.first[k + 1] if k + 1 < len(ledger.first) else len(ledger.times)
-            rows, times = ledger.kept[low:high], ledger.times[low:high]
-            parts = []
-            for source, start, stop in zip(ledger.sources, starts, starts[1:], strict=False):
-                inside = rows[(rows >= start) & (rows < stop)] - start
-                if len(inside):
-                    parts.append((source, inside))
-            states = np.concatenate([source.states(inside) for source, inside in parts])
-            clips = np.concatenate([source.clips(inside) for source, inside in parts])
-            clips[-1] = min(clips[-1], ledger.limits[k])
-            taken = len(times) - 1
-            if high < len(ledger.times) and len(times) > 1:  # parts the last step
-                before = times[-1] - _SHORT * (times[-1] - times[-2])
-                times, states = np.insert(times, -1, before), np.vstack([states, states[-1]])
-                clips = np.append(clips, clips[-1])
-            spans = np.column_stack([times[:-1], times[1:], clips[1:]])
-            source, inside = parts[0]
-            snapshot = source.snapshot(int(inside[0]))
-            first, last = (Instant(float(times[e]), states[e], snapshot) for e in (0, -1))
-            found.append(cls(spans, states[:-1], first, last, taken))
-        return found
+        """Return the values at the beginning of a step, or at the end of the last one."""
+        time = self._ledger.times[self._rows[k]] if k == len(self.spans) else self.spans[k, 0]
+        return Instant(float(time), self.states(k, k + 1)[0], self._snapshot)
 
 
 class AdjointMotion:
@@ -139,12 +152,14 @@ class AdjointMotion:
         self._names = [path for each in variables for path in [each.place.path] * len(each.keys)]
         keys: list[Key] = [key for variable in variables for key in variable.keys]
         own = [key for variable in self._own for key in variable.keys]
-        self._initial = initial_jacobian(self._context, keys, attempt)
         self._assembled = AssembledSlopes(self._context, self._own, exact_jacobian)
-        self._events = EventSlopes(self._context, own, attempt)
+        outputs = [shown(self._context, each) for each in signals]
+        read = partial(read_equations, outputs=outputs)
+        self._events = EventSlopes(self._context, own, attempt, outputs)
         self._rates = Derivatives(store, compiled=True)
         held = [key for each in self._events.held for key in each.keys]
-        read = partial(read_equations, outputs=[shown(self._context, each) for each in signals])
+        self._initial = initial_jacobian(self._context, keys, held, attempt)
+        self._breaks = BreakSlopes(self._context, [*held, *own], attempt)
         self._equations = self._traced(read, [*held, *own])
         self.why = ""
         self._native: tuple[BoundProgram, AdjointProgram] | None = None
@@ -224,14 +239,13 @@ class AdjointMotion:
             raise UnsuitableError.because(error) from error
         return BoundProgram(program, store), found.more
 
-    def _refuse_moving_jumps(self, steps: _Steps) -> None:
-        """Refuse jumps of the derivatives at times that depend on a parameter."""
-        ends = np.vstack([steps.states[1:], steps.last.x])
-        for k in np.flatnonzero(steps.spans[:, 2] < steps.spans[:, 1]) if self._own else ():
-            (begin, stop, _), x = steps.spans[k].tolist(), steps.states[k]
-            refuse_moving_jump(
-                self._context, self._own, self._rates, stop, ends[k], (begin, x), self._attempt
-            )
+    def _shift(self, steps: _Steps) -> FloatArray | None:
+        """Return by how much a break at the end of a piece moves with states and numbers."""
+        if not steps.breaks:
+            return None
+        steps.last.snapshot.restore(self._context)
+        found = self._breaks.slopes(float(steps.spans[-2:][0, 0]), steps.last.time)
+        return np.append(np.zeros(len(steps.last.x)), found)
 
     def gradient(
         self,
@@ -262,32 +276,57 @@ class AdjointMotion:
         context = self._context
         context.copy_from(self._start)
         store = self._store
-        initial = self._initial(store.time, store.x)
+        initial, held = np.split(self._initial(store.time, store.x), [len(store.x)])
         initialize(context)
         steering = np.flatnonzero([not each.is_state for each in self._all for _ in each.keys])
         initial = self._assembled.closed(initial, steering, self._names)
         start = Instant(store.time, store.x, Snapshot.of(context))
-        pieces = _Steps.of(history)
-        instants = [start, *(each.last for each in pieces[:-1])]
+        ledger = history.ledger()
         for thorough in (False, True):
             run = AdjointRun(method, self._equations, store, self._rates, self._native, tolerances)
             pass_back = _Passage(self, run, dense, slopes, tolerances, thorough=thorough)
-            end, ended = pieces[-1].last.time, pass_back.reached(pieces[-1].last)
-            self._refuse_coincident(end, ended)
-            for piece, before in zip(reversed(pieces), reversed(instants), strict=True):
+            piece: _Steps | None = _Steps(ledger, len(ledger.first) - 1)
+            assert piece is not None
+            end = piece.last.time
+            self._refuse_coincident(end, pass_back.reached(piece))
+            while piece is not None:
                 pass_back.over(piece)
-                began = pass_back.through(before, piece.first, moving=before is not start)
+                whole = piece
+                piece, shift = self._before(whole, pass_back)
+                before = start if piece is None else piece.last
+                began = pass_back.through(
+                    before, whole.first, moving=piece is not None, shift=shift
+                )
                 if np.any(np.abs(slopes.instants - before.time) <= _COINCIDENT * math.ulp(end)):
                     self._refuse_coincident(before.time, began)
-                time = piece.last.time
-                if time - piece.first.time <= _COINCIDENT * math.ulp(time):
-                    self._refuse_coincident(time, began + ended)
-                ended = began
+                if whole.is_instant:
+                    self._refuse_coincident(whole.last.time, began)
             if pass_back.num_events >= num_events:  # else some of them changed no number
                 break
-        found = initial.T @ run.adjoint
-        found[steering] += run.slopes[len(run.slopes) - len(steering) :]
+        count = len(run.slopes) - len(steering)
+        found = initial.T @ run.adjoint + held.T @ run.slopes[:count]
+        found[steering] += run.slopes[count:]
         return np.asarray(found)
+
+    def _before(self, piece: _Steps, passage: _Passage) -> tuple[_Steps | None, FloatArray | None]:
+        """Return the piece before one, and by how much a break between them moves.
+
+        Pieces that rounding makes between events at one instant are left out.
+        """
+        shift: FloatArray | None = None
+        while (earlier := piece.earlier()) is not None:
+            own = self._shift(earlier)
+            shift = shift if own is None else own
+            piece = earlier
+            if not piece.is_instant:
+                return piece, shift
+            before = piece.earlier()
+            events = passage.reached(piece) or ([] if before is None else passage.reached(before))
+            if not events:
+                return piece, shift
+            if before is None:
+                self._refuse_coincident(piece.last.time, events)
+        return None, shift
 
     def _refuse_coincident(self, time: float, events: list[int]) -> None:
         """Refuse events that are one, but for rounding, with a tick, the start or the end."""
@@ -319,12 +358,12 @@ class _Passage:
         motion, run = self._motion, self._run
         steps.first.snapshot.restore(motion._context)
         run.hold()
-        motion._refuse_moving_jumps(steps)
         last = len(steps.spans)
         ticks = self._ticks(steps)
         events = self._crossings(steps) if self._thorough else []
         for first in [*sorted({*ticks, *events}, reverse=True), 0]:
-            self._steps(steps.spans[first:last], steps.states[first:last])
+            for high in range(last, first, -_AT_ONCE):
+                self._steps(steps, max(first, high - _AT_ONCE), high)
             last = first
             if first:
                 before, moving = steps.instant(first), first in events
@@ -346,10 +385,14 @@ class _Passage:
             time = self._motion._events.next_time(time)
         return found
 
-    def reached(self, end: Instant) -> list[int]:
-        """Return the functions that cross zero at the end of the run."""
-        end.snapshot.restore(self._motion._context)
-        return self._motion._events.passing(end, self._motion._rates, self._tolerance)
+    def reached(self, steps: _Steps) -> list[int]:
+        """Return which functions cross zero at the end of a piece, and whether a jump moves."""
+        motion, end = self._motion, steps.last
+        found = motion._events.passing(end, motion._rates, self._tolerance)
+        shift = motion._shift(steps)
+        if shift is not None and np.any(shift):
+            found += [] if gap_of(motion._rates, end.time, end.x) is None else [BREAK]
+        return found
 
     def _crossings(self, steps: _Steps) -> list[int]:
         """Return the steps of a piece that begin where functions cross zero, but for the first."""
@@ -357,11 +400,9 @@ class _Passage:
         events, rates = motion._events, motion._rates
         return [k for k in found if events.passing(steps.instant(k), rates, self._tolerance)]
 
-    def _steps(self, spans: FloatArray, states: FloatArray) -> None:
+    def _steps(self, steps: _Steps, first: int, last: int) -> None:
         """Go back through some steps, with the samples in them."""
-        if not len(spans):
-            return
-        dense = self._dense
+        spans, dense = steps.spans[first:last], self._dense
         low, high = np.searchsorted(dense.begin, [spans[0, 0], spans[-1, 1]])
         begin, end = dense.begin[low:high, np.newaxis], dense.end[low:high, np.newaxis]
         nodes = nodes_of(dense.values.shape[1])
@@ -369,29 +410,43 @@ class _Passage:
         which = np.searchsorted(spans[:, 0], dense.begin[low:high], side="right") - 1
         counts = np.bincount(which, minlength=len(spans)) * len(nodes)
         seeds = self._slopes.values[low:high].reshape(times.size, self._slopes.values.shape[2])
-        self._run.go_back(spans, states, counts, times.ravel(), seeds)
+        self._run.go_back(spans, steps.states(first, last), counts, times.ravel(), seeds)
 
     def _tolerance(self, x: FloatArray) -> FloatArray:
         return self._atol + self._rtol * np.abs(x)
 
-    def through(self, before: Instant, after: Instant | None, *, moving: bool) -> list[int]:
-        """Go back through the updates of an instant; return its state events."""
-        motion, run = self._motion, self._run
-        jump = motion._events.cross(before, after, motion._rates, self._tolerance, moving=moving)
-        n = len(run.adjoint)
+    def through(
+        self,
+        before: Instant,
+        after: Instant | None,
+        *,
+        moving: bool,
+        shift: FloatArray | None = None,
+    ) -> list[int]:
+        """Go back through the updates of an instant; return its state events, and a jump."""
+        run, events, rates = self._run, self._motion._events, self._motion._rates
+        orders = events.cross(before, after, rates, self._tolerance, moving=moving, shift=shift)
         weights = np.concatenate([run.adjoint, run.slopes])
-        found = jump.pull(weights, self._gained(before.time))
+        gained = self._gained(before.time, before.time if after is None else after.time)
+        found, *others = [each for order in orders for each in pulled(order, weights, gained)]
+        which = [k for jump in orders[0] if jump.crossing is not None for k in jump.events]
+        least = _ROUNDING * np.max(np.abs(found), initial=0.0)
+        if any(np.any(np.abs(each - found) > _ALIKE * np.abs(found) + least) for each in others):
+            expected = "events one after the other"
+            raise events.refusal(before.time, which, expected, "at once, whose order matters")
+        n = len(run.adjoint)
         run.adjoint[:], run.slopes[:] = found[:n], found[n:]
-        self.num_events += len(jump.events)
-        return jump.events if jump.crossing is not None else []
+        self.num_events += sum(k != BREAK for jump in orders[0] for k in jump.events)
+        return which
 
-    def _gained(self, time: float) -> float:
-        """Return by how much the number changes while pieces begin and end later at a time."""
-        dense, close = self._dense, _SPACINGS * math.ulp(time)
-        k = int(np.searchsorted(dense.begin, time - close))
+    def _gained(self, before: float, after: float) -> float:
+        """Return by how much the number changes while pieces begin and end later at an instant."""
+        dense, close = self._dense, _SPACINGS * math.ulp(after)
+        k = int(np.searchsorted(dense.begin, after - close))
         gained = 0.0
-        if k < len(dense.begin) and abs(dense.begin[k] - time) <= close:
+        if k < len(dense.begin) and abs(dense.begin[k] - after) <= close:
             gained += self._slopes.begin[k]
-        if k and abs(dense.end[k - 1] - time) <= close:
+        k = int(np.searchsorted(dense.begin, before - close))
+        if k and abs(dense.end[k - 1] - before) <= close:
             gained += self._slopes.end[k - 1]
         return float(gained)

@@ -6,8 +6,12 @@ crossing g(t, z, p) = 0 moves with z and p, by ``δt = -(∂g/∂z δz + ∂g/�
 
     δz⁺ = ∂R/∂z δz + ∂R/∂p δp + (∂R/∂x f⁻ + ∂R/∂t - (f⁺, 0)) δt
 
-At a tick of a clock, δt is zero. Backward, weights λ of z⁺ become those of z and p by the
-transposed matrices. A number that is computed from the run adds what it gains while δt passes.
+At a tick of a clock, δt is zero. Where equations break, z stays, and δt is that of the break time.
+Backward, weights λ of z⁺ become those of z and p by the transposed matrices. A number that is
+computed from the run adds what it gains while δt passes.
+
+Several causes at one instant take place one after the other. There is a derivative if it is the
+same in every order, as of events that have nothing to do with each other.
 
 Source: R. I. Leine, H. Nijmeijer, "Dynamics and Bifurcations of Non-Smooth Mechanical Systems",
 Springer 2004, chapter 7.
@@ -15,8 +19,9 @@ Springer 2004, chapter 7.
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -26,7 +31,9 @@ from flexure.diagrams.checks.errors import EvaluationError, quoted
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.values.arrays import FloatArray, freeze
 from flexure.diagrams.values.events import Event, Periodic, Settling, Witness
+from flexure.solvers.analysis.equations.equations import Shown, read_outputs
 from flexure.solvers.analysis.equations.kept_equations import TracedEquations, kept_equations
+from flexure.solvers.analysis.sensitivities.break_slopes import gap_of
 from flexure.solvers.analysis.sensitivities.sampled_slopes import SampledSlopes
 from flexure.solvers.native.kernels.parts.run import MOST_ROUNDS
 from flexure.solvers.native.programs.system_trace import read_witness
@@ -41,8 +48,13 @@ _SPACINGS = 1e3  # of time, within which a function is zero where its event take
 _CLOSE = 1e-12  # and the part of its terms that is rounding
 _STEP = 1e-6  # of the time in which states change as a whole, for the bend of a function
 _SIGNS = {"falling": -1.0, "rising": 1.0}
-_ALIKE = 1e-6  # relative difference of what are the same numbers
+_ALIKE = 1e-6  # relative difference of what are the same numbers,
+_SOLVED = 1e-9  # and that of states beside the largest, as where impacts are solved for
 _GRAZING = 1e2  # errors of a function, by which it has to go beyond zero
+_MOST_CAUSES = 4  # at one instant, whose orders are all tried
+
+#: Stands for a break of the equations among the numbers of events.
+BREAK = -1
 
 #: The derivatives of the states at a time, with the values of the context.
 Rates = Callable[[float, FloatArray], FloatArray]
@@ -57,9 +69,20 @@ class Instant(NamedTuple):
     snapshot: Snapshot
 
 
+class _Cause(NamedTuple):
+    """Something that takes place at an instant: events, or a break of the equations.
+
+    The instant moves with states, held values and numbers as the way tells; without one, it is
+    that of a tick.
+    """
+
+    events: list[int]
+    way: FloatArray | None = None
+
+
 @dataclass
 class Jump:
-    """Derivatives of the updates of one instant.
+    """Derivatives of the updates of one cause.
 
     Attributes
     ----------
@@ -71,13 +94,16 @@ class Jump:
     crossing : ndarray or None
         By how much the instant moves with states, held values and numbers.
     events : list of int
-        The state events that take place.
+        The state events that take place, and breaks at which the rates jump.
+    shows : bool
+        Whether it may change the signals that a number is computed from.
     """
 
     rounds: list[list[tuple[list[int], csc_array]]]
     gain: FloatArray
     crossing: FloatArray | None = None
     events: list[int] = field(default_factory=list)
+    shows: bool = True
 
     def pull(self, weights: FloatArray, gained: float) -> FloatArray:
         """Return weights before the instant of those after it.
@@ -97,6 +123,18 @@ class Jump:
         return found
 
 
+def pulled(jumps: Sequence[Jump], weights: FloatArray, gained: float) -> Iterator[FloatArray]:
+    """Yield weights before jumps of those after, for each cause to which a gain may belong.
+
+    A number gains nothing from a cause that changes none of the signals that it is computed from.
+    """
+    for gaining in [jump for jump in jumps if jump.shows] or jumps:
+        found = weights
+        for jump in reversed(jumps):
+            found = jump.pull(found, gained if jump is gaining else 0.0)
+        yield found
+
+
 class EventSlopes(SampledSlopes):
     """The updates of a context, ticks and crossings, and what they do to weights.
 
@@ -108,14 +146,22 @@ class EventSlopes(SampledSlopes):
         The parameters and fixed inputs.
     attempt : str
         Beginning of messages.
+    signals : sequence of Shown
+        The outputs that a number is computed from.
     """
 
     _triggers = (Periodic, Witness, Settling)
     _beyond = (((TIME, 0, 0), 0),)
 
-    def __init__(self, context: Context, keys: Sequence[Key], attempt: str) -> None:
+    def __init__(
+        self,
+        context: Context,
+        keys: Sequence[Key],
+        attempt: str,
+        signals: Sequence[Shown],
+    ) -> None:
         super().__init__(context, keys, attempt)
-        self._context = context
+        self._context, self._signals = context, signals
         held = [key for each in self.held for key in each.keys]
         self._witnesses = [
             k for k, (_, event) in enumerate(self._events) if isinstance(event.trigger, Witness)
@@ -144,64 +190,136 @@ class EventSlopes(SampledSlopes):
         tolerance: _Tolerance,
         *,
         moving: bool,
-    ) -> Jump:
-        """Repeat the updates of an instant; return what they do.
+        shift: FloatArray | None,
+    ) -> list[list[Jump]]:
+        """Repeat the updates of an instant; return what they do one after the other, in any order.
 
         Parameters
         ----------
         before, after : Instant
-            The values; None where a tick changed nothing.
+            The values, at the same time but for rounding; None where a tick changed nothing.
         rates : callable
             The derivatives of the states.
         tolerance : callable
             The error of a state.
         moving : bool
             Whether a motion ends there, so that functions may cross zero.
+        shift : ndarray or None
+            By how much a break of the equations there moves with states, held values and numbers;
+            None where they do not break.
 
         Raises
         ------
         EvaluationError
-            When the event grazes its surface, when several take place at once, and when the updates
-            do not give the values after the instant.
+            When an event grazes its surface, when several take place at once whose order matters,
+            and when the updates do not give the values after the instant.
         """
-        store, n, time = self._store, len(before.x), before.time
         self._restore(before)
-        due, found = self._due(), Jump([], np.zeros(0))
-        crossed: list[int] = []
+        due = self._due(before.time, before.time if after is None else after.time)
+        causes: list[_Cause] = []
+        early = before.time if shift is None else math.nextafter(before.time, -math.inf)
         if moving and after is not None and self._witnesses:
-            slope = rates(time, before.x)
-            crossed, found.crossing = self._crossed(before, slope, rates, tolerance)
-            self._restore(before)  # rates move what they read
-        found.events += crossed
-        if due and crossed:
-            raise self.refusal(time, [*due, *crossed], "events one after the other", "at once")
+            causes += self._crossed(before, rates(early, before.x), rates, tolerance)
+        if shift is not None and (causes or np.any(shift)):
+            causes.append(_Cause([BREAK], shift))
+        if due or not causes:
+            causes.append(_Cause(due))
+        if len(causes) > _MOST_CAUSES:
+            raise self._order_matters(before.time, causes)
+        return [
+            self._in_order(order, before, after, rates, tolerance)
+            for order in itertools.permutations(causes)
+        ]
+
+    def _order_matters(self, time: float, causes: Sequence[_Cause]) -> EvaluationError:
+        """Return the error that refuses causes at one instant."""
+        which = [k for cause in causes for k in cause.events]
+        return self.refusal(time, which, "events one after the other", "at once")
+
+    def _in_order(
+        self,
+        causes: Sequence[_Cause],
+        before: Instant,
+        after: Instant | None,
+        rates: Rates,
+        tolerance: _Tolerance,
+    ) -> list[Jump]:
+        """Repeat the updates of causes, one after the other."""
+        store, time, found = self._store, before.time, list[Jump]()
+        own = {k for cause in causes for k in cause.events if cause.way is not None}
+        now = math.nextafter(time, -math.inf) if BREAK in own else time
+        self._restore(before)
+        shown = self._shown(now) if len(causes) > 1 else np.zeros(0)
+        for cause in causes:
+            jump, breaks = Jump([], np.zeros(0), cause.way), BREAK in cause.events
+            if cause.way is not None:
+                jump.events = list(cause.events)
+                here = Instant(time, store.x, Snapshot.of(self._context))
+                slope = rates(now, here.x)
+                self._restore(here)  # rates move what they read
+                if found and not breaks:  # what was before has moved it
+                    crossed, ways, _ = self._through_zero(here, slope, rates, tolerance)
+                    if not set(cause.events) <= set(crossed):
+                        raise self._order_matters(time, causes)
+                    jump.crossing = ways[crossed.index(cause.events[0])]
+                    self._restore(here)
+            if not breaks:
+                self._update(cause.events, own, jump, following=after is not None)
+            if jump.crossing is not None:
+                if breaks:
+                    now = time
+                    jump.events = [] if gap_of(rates, time, here.x) is None else [BREAK]
+                jump.gain = self._gain(jump, slope, rates(now, store.x))
+                store.set_motion(time, store.x)
+            if len(causes) > 1:
+                before_it, shown = shown, self._shown(now)
+                size = np.maximum(np.abs(before_it), np.abs(shown))
+                jump.shows = bool(np.any(np.abs(shown - before_it) > _SOLVED * size))
+            found.append(jump)
+        if after is not None and not self._leads_to(after):
+            if len(causes) > 1:
+                raise self._order_matters(time, causes)
+            lead = "updates that lead from the values before to those after"
+            raise self.refusal(time, sorted(own), lead, "which lead elsewhere")
+        return found
+
+    def _shown(self, time: float) -> FloatArray:
+        """Return the signals at a time, with the other values of the context."""
+        store, now = self._store, self._store.time
+        store.set_motion(time, store.x)
+        found = read_outputs(store, self._signals)
+        store.set_motion(now, store.x)
+        return np.array(found, dtype=float)
+
+    def _update(self, events: Sequence[int], own: set[int], jump: Jump, *, following: bool) -> None:
+        """Run the updates of a cause, and those of other events that follow from their jumps."""
         values = self._values()
-        self._round([*due, *crossed], found)
-        self._settle(found)
-        for _ in range(MOST_ROUNDS if after is not None else 0):
+        self._round(events, jump)
+        self._settle(jump)
+        for _ in range(MOST_ROUNDS if following else 0):
             old, values = values, self._values()
             jumped = [
                 k
                 for k, a, b in zip(self._witnesses, old, values, strict=True)
-                if _witness(self._events[k][1]).triggers(a, b) and k not in crossed
+                if _witness(self._events[k][1]).triggers(a, b) and k not in own
             ]
             if not jumped:
-                break
-            found.events += [k for k in jumped if k not in found.events]
-            self._round(jumped, found)
-            self._settle(found)
-        if after is not None:
-            self._compare(after, crossed)
-        if found.crossing is not None:
-            change = np.concatenate([slope, np.zeros(len(found.crossing) - n)])
-            for matrices in found.rounds:
-                now, change = np.append(change, 1.0), change.copy()
-                for rows, matrix in matrices:
-                    change[rows] = matrix @ now
-            size = n + sum(len(each.keys) for each in self.held)
-            change[:n] -= rates(time, store.x)
-            found.gain = change[:size]
-        return found
+                return
+            jump.events += [k for k in jumped if k not in jump.events]
+            self._round(jumped, jump)
+            self._settle(jump)
+
+    def _gain(self, jump: Jump, before: FloatArray, after: FloatArray) -> FloatArray:
+        """Return how fast later values change with the time of updates between two rates."""
+        assert jump.crossing is not None
+        n = len(before)
+        change = np.append(before, np.zeros(len(jump.crossing) - n))
+        for matrices in jump.rounds:
+            now, change = np.append(change, 1.0), change.copy()
+            for rows, matrix in matrices:
+                change[rows] = matrix @ now
+        change[:n] -= after
+        return change[: n + sum(len(each.keys) for each in self.held)]
 
     def _restore(self, values: Instant) -> None:
         values.snapshot.restore(self._context)
@@ -249,17 +367,22 @@ class EventSlopes(SampledSlopes):
 
     def _crossed(
         self, before: Instant, slope: FloatArray, rates: Rates, tolerance: _Tolerance
-    ) -> tuple[list[int], FloatArray | None]:
-        """Return which functions cross zero now, and by how much the instant moves."""
-        time = before.time
+    ) -> list[_Cause]:
+        """Return which functions cross zero now, together where their instants move alike."""
+        self._restore(before)  # rates move what they read
         crossed, ways, grazing = self._through_zero(before, slope, rates, tolerance)
         if grazing and not crossed:
-            raise self.refusal(
-                time, grazing, "events whose functions pass through zero", "which only graze it"
-            )
-        if any(np.max(np.abs(w - ways[0])) > _ALIKE * np.max(np.abs(ways[0])) for w in ways[1:]):
-            raise self.refusal(time, crossed, "events one after the other", "at once")
-        return crossed, ways[0] if ways else None
+            beyond = "events whose functions pass through zero"
+            raise self.refusal(before.time, grazing, beyond, "which only graze it")
+        causes: list[tuple[list[int], FloatArray]] = []
+        for k, way in zip(crossed, ways, strict=True):
+            for events, other in causes:
+                if np.max(np.abs(way - other)) <= _ALIKE * np.max(np.abs(other)):
+                    events.append(k)
+                    break
+            else:
+                causes.append(([k], way))
+        return [_Cause(*each) for each in causes]
 
     def _through_zero(
         self, before: Instant, slope: FloatArray, rates: Rates, tolerance: _Tolerance
@@ -291,21 +414,21 @@ class EventSlopes(SampledSlopes):
             ways.append(-row[:-1] / speed)
         return crossed, ways, grazing
 
-    def _compare(self, after: Instant, crossed: Sequence[int]) -> None:
-        """Refuse updates that do not lead to the values after them."""
-        found = self._numbers()
+    def _leads_to(self, after: Instant) -> bool:
+        """Return whether updates have led to the values after them, each on its own scale."""
         held = [value for leaf in after.snapshot.discrete for value in leaf]
         expected = np.concatenate([after.x, *held])
-        size = np.maximum(np.abs(expected), np.max(np.abs(after.x), initial=0.0))
-        if not np.all(np.abs(found - expected) <= _ALIKE * size):
-            lead = "updates that lead from the values before to those after"
-            raise self.refusal(after.time, crossed, lead, "which lead elsewhere")
+        size = np.abs(expected)
+        rounding = np.full(len(size), _CLOSE * np.max(size, initial=0.0))  # of terms that cancel
+        rounding[: len(after.x)] = _SOLVED * np.max(np.abs(after.x), initial=0.0)
+        return bool(np.all(np.abs(self._numbers() - expected) <= _ALIKE * size + rounding))
 
     def refusal(
         self, time: float, which: Sequence[int], expected: str, found: str
     ) -> EvaluationError:
         """Return the error that refuses some events at a time."""
-        names = quoted(self._events[k][1].label for k in which) if which else "none"
+        labels = ["a jump of the rates" if k == BREAK else self._events[k][1].label for k in which]
+        names = quoted(labels) if which else "none"
         return EvaluationError(
             f"{self._attempt} at t = {time:.9g} s",
             expected=expected,

@@ -34,7 +34,11 @@ from flexure.solvers.results.measures.metrics import Metric, Records, columns_of
 from flexure.solvers.results.records.result import SimulationResult
 from flexure.solvers.simulation.run_control.method_selection import Method
 from flexure.solvers.simulation.run_control.tolerances import checked_tolerances
-from flexure.solvers.simulation.simulation import simulate
+from flexure.solvers.simulation.simulation import recorded
+from flexure.solvers.simulation.simulator import Simulator
+
+#: Size of the record in bytes, beyond which steps are repeated to find most of its states.
+_MOST_STATES = 2.0**28
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -131,9 +135,10 @@ def gradient(
     TraceError
         When a block cannot be traced; the text names it.
     EvaluationError
-        When the metric has no derivative, an event only grazes its surface, a state event coincides
-        with another event, a tick, or an end of the metric, a parameter moves the time of a jump,
-        an update runs at every step, or a block such as a `Quantizer` has an output that jumps.
+        When the metric has no derivative, an event only grazes its surface, several events take
+        place at once and their order matters, an event or a jump that moves coincides with an end
+        of the metric, an update runs at every step, or a block such as a `Quantizer` has an output
+        that jumps.
     SimulationError
         When the integration cannot go on.
 
@@ -151,12 +156,17 @@ def gradient(
     Notes
     -----
     The result is the exact derivative of what the method computes with the steps of this run
-    (discrete adjoint). Each step is repeated backward at a few times its own cost. At an event, the
-    weights are multiplied by the transposed saltation matrix, so that the change of the instant
-    counts. An event that disappears or changes its order with another one under a small change of
-    the parameters has no derivative; central differences tell more there. Where equations bend
-    without an event, as those of a `Saturation`, the error of the derivatives falls with the square
-    root of ``rtol`` only.
+    (discrete adjoint). Each step is repeated backward at a few times its own cost. Where the record
+    of a run in native code would take more than 256 MB, it keeps a state at about every thousandth
+    step and behind each jump of the states (checkpoints); the others are computed once more when
+    they are needed, and are the same to the last bit. So are those of ``result``.
+
+    At an event, the weights are multiplied by the transposed saltation matrix, so that the change
+    of the instant counts; likewise where a parameter moves the time of a jump, such as ``at`` of a
+    `Step`. An event that disappears under a small change of the parameters has no derivative, nor
+    have two at the same instant whose order matters; central differences tell more there. Where
+    equations bend without an event, as those of a `Saturation`, the error of the derivatives falls
+    with the square root of ``rtol`` only.
 
     Examples
     --------
@@ -267,9 +277,11 @@ class MetricGradients:
 
     def run(self, context: Context, rtol: float, atol: float) -> SimulationResult:
         """Return a run up to the end, which changes the context."""
-        result = simulate(
-            self._system, self._t_final, context=context, method=self._method, rtol=rtol, atol=atol
+        simulator = Simulator(
+            self._system, context, method=self._method, rtol=rtol, atol=atol, record=True
         )
+        simulator._keep_few_states(_MOST_STATES)
+        result = recorded(simulator, self._t_final)
         if result.outcome != "completed":
             raise EvaluationError(
                 self._attempt, expected="a run up to t_final", found=result.message

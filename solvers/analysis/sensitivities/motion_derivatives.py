@@ -22,7 +22,6 @@ from typing import Any
 
 import numpy as np
 
-from flexure.diagrams import scalars
 from flexure.diagrams.checks.errors import EvaluationError, NonFiniteError, TraceError, warn
 from flexure.diagrams.concurrency.threads import cached_property
 from flexure.diagrams.contexts.context import Context
@@ -31,14 +30,14 @@ from flexure.diagrams.contexts.updates import initialize
 from flexure.diagrams.contexts.value_places import Place
 from flexure.diagrams.scalars.expressions.expression import Symbol, reachable
 from flexure.diagrams.scalars.expressions.vocabulary import JUMPING
-from flexure.diagrams.systems.system import System
 from flexure.diagrams.values.arrays import FloatArray, freeze
-from flexure.diagrams.values.events import Forced, Initialization, Periodic, Settling, Trigger
+from flexure.diagrams.values.events import Forced, Initialization, Periodic, Trigger
 from flexure.diagrams.values.state import ContinuousState
 from flexure.solvers.analysis.equations.assembled_slopes import AssembledSlopes
 from flexure.solvers.analysis.equations.equations import Variable
 from flexure.solvers.analysis.equations.kept_equations import TracedEquations, kept_equations
 from flexure.solvers.analysis.linear_models.prescribed_inputs import Drive
+from flexure.solvers.analysis.sensitivities.break_slopes import BreakSlopes, gap_of
 from flexure.solvers.analysis.sensitivities.interpreted_motion import (
     InterpretedMotion,
     exact_jacobian,
@@ -50,7 +49,7 @@ from flexure.solvers.native.programs.preconditions import UnsuitableError
 from flexure.solvers.simulation.run_control.method_selection import Method
 from flexure.solvers.tracing.derivatives import Derivatives
 from flexure.solvers.tracing.exact_jacobian import ExactJacobian
-from flexure.solvers.tracing.trace import Key, trace
+from flexure.solvers.tracing.trace import DISCRETE, Key, trace
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,7 +97,6 @@ def refuse_events(
             )
         for event in leaf.system.events:
             initial = isinstance(event.trigger, Initialization)
-            initial &= event.kind == "unrestricted" or Settling in known  # which finds modes
             if event.kind != "publish" and not (initial or isinstance(event.trigger, fine)):
                 raise EvaluationError(
                     attempt,
@@ -152,10 +150,12 @@ class MotionDerivatives:
         steers = [not variable.is_state for variable in variables for _ in variable.keys]
         self._steering = np.flatnonzero(steers)
         self._variables = [variable for variable in variables if not variable.is_state]
-        self._initial = initial_jacobian(context, keys, attempt)
         own = [key for variable in self._variables for key in variable.keys]
         self._updates = SampledSlopes(context, own, attempt)
         self._moving = [*self._variables, *self._updates.held]
+        held = [key for variable in self._updates.held for key in variable.keys]
+        self._initial = initial_jacobian(context, keys, held, attempt)
+        self._breaks = BreakSlopes(context, [*own, *held], attempt)
         self._rates = Derivatives(store, compiled=True)
         self._assembled = AssembledSlopes(context, self._variables, exact_jacobian)
         self._native: NativeMotion | None = None
@@ -203,7 +203,7 @@ class MotionDerivatives:
         """
         store = self._store
         self._drive(store.time)
-        initial = self._initial(store.time, store.x)
+        initial, held = np.split(self._initial(store.time, store.x), [len(store.x)])
         initialize(self._context)
         self._prepare()
         names = [variable.place.path for variable in self._all for _ in variable.keys]
@@ -212,8 +212,8 @@ class MotionDerivatives:
         self.scale = np.where(numbers > 0.0, numbers, 1.0)
         self._time = store.time
         self._x = np.concatenate([store.x, (initial * self.scale).T.ravel()])
-        held = sum(len(variable.keys) for variable in self._updates.held)
-        self._weights = np.zeros((len(self._steering) + held, len(self.scale)))
+        own = np.zeros((len(self._steering), len(self.scale)))
+        self._weights = np.concatenate([own, held * self.scale])
         self._weights[range(len(self._steering)), self._steering] = self.scale[self._steering]
         self._grid = grid
         self._parts: list[MotionSamples] = []
@@ -299,7 +299,7 @@ class MotionDerivatives:
         jumps = True
         while self._time < t_final:  # ends: a break time is later, and the pace is judged
             tick = self._updates.next_time(self._time)
-            stop = min(next_breaks(self._context).values(), default=math.inf)
+            stop = self._breaks.next()
             bend = min((d.next_bend(self._time) for d in self._drives), default=math.inf)
             anew = jumps  # the rates go on behind a bend
             jumps = stop <= min(t_final, bend, tick)
@@ -307,7 +307,7 @@ class MotionDerivatives:
             clip = math.nextafter(stop, -math.inf) if jumps else math.inf
             updating = stop == tick and stop < t_final
             times = grid[(grid > self._time) & ((grid < stop) if updating else (grid <= stop))]
-            before = self._time, self._x
+            before = self._time
             if motion is None:
                 self._samples += [self._x] * len(times)
                 self._time = stop
@@ -324,12 +324,8 @@ class MotionDerivatives:
                 self._samples += [self._x] * len(times)
                 self._time = stop
                 motion = self._begun(t_final, method, (rtol, atol))
-            if jumps and self._size:
-                begin = before[0], before[1][: self._size]
-                states = self._x[: self._size]
-                refuse_moving_jump(
-                    self._context, self._variables, self._rates, stop, states, begin, self._attempt
-                )
+            if jumps and motion is not None and self._shift(before, updating):
+                motion.hold(self._x, self._weights)
             self._store.set_motion(stop, freeze(self._x[: self._size].copy()))
             if updating:
                 self._put_together()
@@ -337,6 +333,25 @@ class MotionDerivatives:
                 self._samples += [self._x for time in grid if time == stop]
                 if motion is not None:
                     motion.hold(self._x, self._weights)
+
+    def _shift(self, begin: float, updating: bool) -> bool:
+        """Let derivatives jump where rates do at a time that moves; tell whether they have."""
+        time, n = self._time, self._size
+        gap = gap_of(self._rates, time, self._x[:n])
+        if gap is None:
+            return False
+        moved = self._breaks.slopes(begin, time) @ self._weights
+        if not np.any(moved):
+            return False
+        if updating or time in self._grid:
+            raise EvaluationError(
+                f"{self._attempt} at t = {time:.9g} s",
+                expected="no update and no sample where a jump moves with the parameters",
+                found="one of them at the same time",
+                remedy="Ask for other times, or take differences of two simulations instead",
+            )
+        self._x = np.concatenate([self._x[:n], self._x[n:] + np.outer(moved, gap).ravel()])
+        return True
 
     def _update(self) -> None:
         """Run the updates that are due now."""
@@ -358,95 +373,28 @@ class MotionDerivatives:
         return motion
 
 
-def next_breaks(context: Context) -> dict[System, float]:
-    """Return the next time at which each block's equations are not smooth."""
-    return {
-        leaf.system: float(leaf.system.calc_next_break_time(leaf))
-        for leaf in context.leaves()
-        if leaf.system.has_break_times
-    }
-
-
-def refuse_moving_jump(
-    context: Context,
-    variables: Sequence[Variable],
-    rates: Callable[[float, FloatArray], FloatArray],
-    stop: float,
-    states: FloatArray,
-    begin: tuple[float, FloatArray],
-    attempt: str,
-) -> None:
-    """Refuse a jump of the derivatives at a time that depends on a parameter.
-
-    Parameters
-    ----------
-    context : Context
-        Of the motion; its time and states change.
-    variables : sequence of Variable
-        Parameters and inputs.
-    rates : callable
-        The derivatives of the states.
-    stop : float
-        The time in seconds.
-    states : ndarray
-        The states there.
-    begin : tuple
-        An earlier time from which on there was no other break time, and the states there.
-    attempt : str
-        Beginning of the message.
-    """
-    before, after = rates(math.nextafter(stop, -math.inf), states), rates(stop, states)
-    size = np.maximum(np.abs(before), np.abs(after))
-    if np.all(np.abs(after - before) <= 1e-9 * size + 1e-12 * np.max(size)):
-        return
-    store = context.store
-    store.set_motion(begin[0], freeze(begin[1].copy()))
-    breaking = [block for block, time in next_breaks(context).items() if time == stop]
-    for variable in variables:
-        numbers = variable.read(store)
-        for component, number in enumerate(numbers):
-            moved = numbers.copy()
-            moved[component] += 1e-6 * max(abs(number), 1e-3)
-            variable.write(store, moved)
-            breaks = next_breaks(context)
-            variable.write(store, numbers)
-            if any(breaks[block] != stop for block in breaking):
-                raise EvaluationError(
-                    attempt,
-                    expected="jumps at times that do not depend on the parameters",
-                    found=f"a jump at t = {stop:g} s that '{variable.place.path}' moves",
-                    remedy="Take differences of two simulations instead",
-                )
-
-
 def initial_jacobian(
-    context: Context, keys: Sequence[Key], attempt: str
+    context: Context, keys: Sequence[Key], held: Sequence[Key], attempt: str
 ) -> Callable[[float, FloatArray], FloatArray]:
-    """Return the derivatives of the state after the updates at the beginning."""
+    """Return the derivatives of states and of held values after the updates at the beginning."""
 
-    def read(store: Store) -> tuple[list[Any], list[Any]]:
-        """Return the continuous states after the updates, and what else they write."""
-        x, others = list(store.x), []
+    def read(store: Store) -> list[Any]:
+        x, values = list(store.x), dict[Key, Any]()
         for leaf in store.leaves:
             for event in leaf.system.events:
                 if isinstance(event.trigger, Initialization) and event.kind != "publish":
                     for state, value in (event.handler(leaf) or {}).items():
+                        numbers = list(state.check(value, attempt))
                         if isinstance(state, ContinuousState):
-                            x[leaf.x_slice] = list(state.check(value, attempt))
+                            x[leaf.x_slice] = numbers
                         else:
-                            others.extend(state.check(value, attempt))
-        return x, others
+                            where = DISCRETE, leaf.position, state.index
+                            values |= {(where, k): each for k, each in enumerate(numbers)}
+        return [*x, *(values.get(key, 0.0) for key in held)]
 
     def traced() -> TracedEquations:
-        x, others = trace(layout, read)
-        if scalars.jacobian(others, keys).entries:
-            raise EvaluationError(
-                attempt,
-                expected="initial discrete states that do not depend on the parameters",
-                found="an update at the beginning that computes one from them",
-            )
-        return TracedEquations(layout, x, keys)
+        return TracedEquations(layout, trace(layout, read), keys)
 
     layout = context.store.layout
-    found, _ = kept_equations(layout, ("beginning", *keys), traced)
+    found, _ = kept_equations(layout, ("beginning", *keys, *held), traced)
     return ExactJacobian(context.store, found.slopes)

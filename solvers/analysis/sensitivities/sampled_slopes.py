@@ -24,7 +24,7 @@ from flexure.diagrams.contexts.value_places import Place
 from flexure.diagrams.scalars.expressions.expression import Symbol, reachable
 from flexure.diagrams.scalars.expressions.vocabulary import JUMPING
 from flexure.diagrams.values.arrays import FloatArray
-from flexure.diagrams.values.events import Periodic, Trigger
+from flexure.diagrams.values.events import Initialization, Periodic, Trigger
 from flexure.solvers.analysis.equations.equations import Variable
 from flexure.solvers.analysis.equations.kept_equations import TracedEquations, kept_equations
 from flexure.solvers.native.programs.system_trace import DiscretePlaces, Update, read_update
@@ -78,15 +78,21 @@ class SampledSlopes:
         self.held: list[Variable] = []
         self.may_jump = False
         self._slopes: list[tuple[ExactJacobian, list[int]]] = []
-        if self._events:
-            self._trace(keys)
+        updating = {
+            leaf.position
+            for leaf in context.leaves()
+            for event in leaf.system.events
+            if event.kind != "publish"
+            and isinstance(event.trigger, (*self._triggers, Initialization))
+        }
+        if updating:
+            self._trace(keys, updating)
 
-    def _trace(self, keys: Sequence[Key]) -> None:
+    def _trace(self, keys: Sequence[Key], updating: set[int]) -> None:
         """Trace all updates, and differentiate them."""
         layout = self._store.layout
         places = DiscretePlaces(layout)
         n = layout.num_states
-        updating = {leaf.position for leaf, _ in self._events}
         groups = [
             (((DISCRETE, position, state.index), k), Place.of(state))
             for position in sorted(updating)
@@ -138,19 +144,19 @@ class SampledSlopes:
         ndarray, shape (n + h, m)
             The derivatives behind the updates.
         """
-        due = self._due()
+        due = self._due(self._store.time)
         for kind in _KINDS:
             before, slopes = np.concatenate([slopes, others]), slopes.copy()
             for rows, matrix in self._run(due, kind):
                 slopes[rows] = matrix @ before
         return slopes
 
-    def _due(self) -> list[int]:
-        """Return which of the updates are due at the time of the context."""
+    def _due(self, *times: float) -> list[int]:
+        """Return which of the updates are due at one of some times."""
         return [
             k
             for k, (_, event) in enumerate(self._events)
-            if isinstance(event.trigger, Periodic) and event.trigger.is_due(self._store.time)
+            if isinstance(event.trigger, Periodic) and any(map(event.trigger.is_due, times))
         ]
 
     def _run(self, chosen: Sequence[int], kind: str) -> list[tuple[list[int], csc_array]]:

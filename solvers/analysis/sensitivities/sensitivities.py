@@ -159,8 +159,9 @@ def parameter_sensitivity(
     TraceError
         When a block cannot be traced; the text names it.
     EvaluationError
-        When an event other than a periodic update changes a state, a parameter moves the time of a
-        jump, or a block such as a `Quantizer` has an output that jumps.
+        When an event other than a periodic update changes a state, an update or a sample is at the
+        time of a jump that a parameter moves, or a block such as a `Quantizer` has an output that
+        jumps.
     SimulationError
         When the integration cannot go on.
 

@@ -147,6 +147,14 @@ def resampling(name: str) -> Library:
 
 
 @once
+def retracing(name: str) -> Library:
+    """Return what repeats steps of a method in a row: ``retrace_all(run, ...)``."""
+    method = METHODS[name]
+    key = f"retracing of {name}, {source_identity()}"
+    return Library(key, lambda: retracing_text(method), level=1)
+
+
+@once
 def column_loops(name: str, tile: int) -> Library:
     """Return the loop of a method for states with columns of derivatives, ``follow(run)``.
 
@@ -219,6 +227,16 @@ def resampling_text(method: NativeMethod) -> str:
 
     module = Module(unrolled=())
     module.translate(resample_all, "resample_all", {"method": method})
+    return module.text
+
+
+def retracing_text(method: NativeMethod) -> str:
+    """Write what repeats steps of a method in a row."""
+    from flexure.solvers.native.kernels.steps.resampling import retrace_all
+    from flexure.solvers.native.language.translation import Module
+
+    module = Module(unrolled=())
+    module.translate(retrace_all, "retrace_all", {"method": method})
     return module.text
 
 

@@ -30,7 +30,6 @@ from flexure.solvers.native.runs.run_memory import RunMemory, StructureArrays, s
 WITH_ADJOINT = tuple(
     name for name, method in METHODS.items() if method.iterative or not method.linear
 )
-_AT_ONCE = 1000  # steps of one call, after which an interruption is noticed
 
 
 class AdjointRun:
@@ -171,28 +170,20 @@ class AdjointRun:
         seeds : ndarray, shape (s, p)
             Their weights.
         """
-        ends = np.append(0, np.cumsum(counts))
-        for last in range(len(spans), 0, -_AT_ONCE):
-            k = slice(max(0, last - _AT_ONCE), last)
-            samples = slice(ends[k.start], ends[k.stop])
-            begin, end, clip = np.repeat(spans[k], counts[k], axis=0).T
-            inside = np.minimum(times[samples], end)
-            weights = self.interpolating((inside - begin) / (end - begin))
-            late = np.minimum(inside, clip)
-            arrays = spans[k], states[k], counts[k], late, seeds[samples], weights
-            self._call(last - k.start, [np.ascontiguousarray(each).ravel() for each in arrays])
-
-    def _call(self, steps: int, arrays: list[NDArray[Any]]) -> None:
-        """Call the kernel."""
+        begin, end, clip = np.repeat(spans, counts, axis=0).T
+        inside = np.minimum(times, end)
+        weights = self.interpolating((inside - begin) / (end - begin))
+        data: Any = spans, states, counts, np.minimum(inside, clip), seeds, weights
+        arrays = [np.ascontiguousarray(each).ravel() for each in data]
         if self._native is not None:
             addresses = [address_of(each) for each in arrays]
             repeating = self._memory if self._repeating is None else self._repeating
-            self._go_back(self._memory.pointer, repeating.pointer, steps, *addresses)
+            self._go_back(self._memory.pointer, repeating.pointer, len(spans), *addresses)
             return
         method = self._method
         with np.errstate(all="ignore"):
             nobody: Any = None
-            go_back(self._data, nobody, method, method.ends, steps, *arrays)
+            go_back(self._data, nobody, method, method.ends, len(spans), *arrays)
 
 
 def _put(function: Callable[..., FloatArray], *arguments: Any) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import math
+from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -18,14 +19,17 @@ from flexure.diagrams.concurrency.threads import cached_property
 from flexure.diagrams.systems.layout import Layout
 from flexure.diagrams.values.arrays import FloatArray, freeze
 from flexure.solvers.native.kernels.parts.rows import BEGIN, CLIP, END, TIME, RowLayout
-from flexure.solvers.native.llvm.library import address_of
-from flexure.solvers.native.programs.method_programs import resampling
+from flexure.solvers.native.kernels.steps.resampling import GIVEN, SAME, STEPPED
+from flexure.solvers.native.llvm.library import Library, address_of
+from flexure.solvers.native.programs.method_programs import resampling, retracing
 from flexure.solvers.native.programs.program import Program
 from flexure.solvers.native.programs.programs import program_with
 from flexure.solvers.native.runs.held_values import HeldValues
 from flexure.solvers.native.runs.run_memory import RunMemory, set_tolerances
 from flexure.solvers.results.records.history import Snapshot
 from flexure.solvers.tracing.trace import Key
+
+_RETRACED = 2  # blocks of rows whose states are kept after their steps were repeated
 
 
 class StepRepeater:
@@ -45,6 +49,11 @@ class StepRepeater:
         Whether the ends of its steps were moved to where they belong.
     projecting : ndarray, optional
         The environment of the projection, if there was code of it.
+
+    Attributes
+    ----------
+    retraced : deque
+        The latest rows whose steps were repeated, and all their states.
     """
 
     def __init__(
@@ -65,6 +74,7 @@ class StepRepeater:
         self._tolerances = rtol, atol
         self._projects = projects
         self._projecting = None if projecting is None else projecting.copy()
+        self.retraced: deque[tuple[StepRows, FloatArray]] = deque(maxlen=_RETRACED)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _remake, (
@@ -97,7 +107,22 @@ class StepRepeater:
         """Do as `states`, with a row for each step: begin, end and clip; what it began with."""
         each, times = np.asarray(counts, dtype=np.int64), np.ascontiguousarray(times)
         out = np.empty((len(times), self.program.num_states))
-        arrays = [address_of(array) for array in (spans, states, discrete, each, times, out)]
+        self._run(self._resample, spans, states, discrete, each, times, out)
+        return out
+
+    def retrace(
+        self,
+        spans: FloatArray,
+        discrete: FloatArray,
+        ways: NDArray[np.int64],
+        times: FloatArray,
+        states: FloatArray,
+    ) -> None:
+        """Compute states of rows, as `retrace_all`, of which the first and the given are known."""
+        self._run(self._retrace, spans, discrete, ways, times, states)
+
+    def _run(self, call: Callable[..., None], spans: FloatArray, *arrays: NDArray[Any]) -> None:
+        """Call a function for some steps."""
         memory = self._borrowed()
         set_tolerances(memory, *self._tolerances, math.inf)
         memory.set_environment(self._env)
@@ -107,18 +132,18 @@ class StepRepeater:
             memory.fields.manifold.coded = 0
             if self._projecting is not None:
                 memory.link_projection(self._projecting)
-        self._call(memory.pointer, len(spans), *arrays)
+        call(memory.pointer, len(spans), *map(address_of, (spans, *arrays)))
         self._idle.append(memory)
-        return out
 
     @cached_property
-    def _call(self) -> Callable[..., None]:
-        """The function that repeats steps, compiled when the first step is repeated."""
-        pointer = ctypes.c_void_p
-        called: Callable[..., None] = resampling(self._method).function(
-            "resample_all", None, pointer, ctypes.c_int64, *[pointer] * 6
-        )
-        return called
+    def _resample(self) -> Callable[..., None]:
+        """The function that looks into steps, compiled when the first step is repeated."""
+        return _function(resampling(self._method), "resample_all", 6)
+
+    @cached_property
+    def _retrace(self) -> Callable[..., None]:
+        """The function that repeats steps in a row, compiled when that is first done."""
+        return _function(retracing(self._method), "retrace_all", 5)
 
     @property
     def _idle(self) -> list[RunMemory]:
@@ -132,6 +157,15 @@ class StepRepeater:
             return self._idle.pop()
         except IndexError:
             return RunMemory(self.program, self._method, *self._tolerances)
+
+
+def _function(library: Library, name: str, arrays: int) -> Callable[..., None]:
+    """Return a function of a run, a number of steps, and arrays."""
+    pointer = ctypes.c_void_p
+    called: Callable[..., None] = library.function(
+        name, None, pointer, ctypes.c_int64, *[pointer] * arrays
+    )
+    return called
 
 
 def repeater_of(memory: RunMemory) -> StepRepeater:
@@ -233,16 +267,52 @@ class StepRows:
         self._maker = maker
         self.begins = begins
         self.times = table[:, TIME].copy()
-        self._spans = table[:, [BEGIN, END, CLIP]]
+        self._spans = np.ascontiguousarray(table[:, [BEGIN, END, CLIP]])
         self.limits = np.where(self._spans[:, 2] < self.times, self._spans[:, 2], np.inf)
         self.limits[begins] = np.inf
         # The values before a row are in its own line, those of it in the next one.
-        self._states: FloatArray = freeze(np.vstack([x, table[:, row.x]]))
+        self._known: FloatArray = freeze(np.vstack([x, table[:, row.x]]))
+        self._lines: NDArray[np.intp] | None = None  # of these states; None if of all
         self._held = held
         self._holds: NDArray[np.intp] = np.cumsum(begins)  # how many changes there were
         self._abstract = abstract
-        arrays = (begins, self.times, self._spans, self._states, self._holds)
+        arrays = (begins, self.times, self._spans, self._known, self._holds)
         self.size = float(held.size + sum(array.nbytes for array in arrays))
+
+    def thin(self) -> float:
+        """Keep the states only from which steps lead to the others; return the bytes less.
+
+        Those others are computed when they are asked for, and are the same to the last bit. So a
+        state stays where an update has changed it, and where a step began with a slope at a time
+        that rounding had moved: behind a step from t, of the length h, whose end is not t + h.
+        """
+        begin, end, _ = self._spans.T
+        lines = np.zeros(len(self.times) + 1, dtype=bool)
+        lines[:2] = True  # what was before the first row is not known
+        lines[1:] |= self.begins & np.any(self._known[1:] != self._known[:-1], axis=1)
+        lines[2:] |= (~self.begins & (begin + (end - begin) != end))[:-1]
+        before, self._lines = self._known.nbytes, np.flatnonzero(lines)
+        self._known = freeze(self._known[lines])
+        less = float(before - self._known.nbytes - self._lines.nbytes)
+        self.size -= less
+        return less
+
+    @property
+    def _states(self) -> FloatArray:
+        """All states, of which those of the latest rows that were asked for are kept."""
+        if self._lines is None:
+            return self._known
+        for rows, states in tuple(self._maker.retraced):
+            if rows is self:
+                return states
+        states = np.empty((len(self.times) + 1, self._known.shape[1]))
+        states[self._lines] = self._known
+        ways = np.where(self.begins, SAME, STEPPED)
+        ways[self._lines[1:] - 1] = GIVEN
+        held = self._held.at(self._holds)
+        self._maker.retrace(self._spans, held, ways, self.times, states)
+        self._maker.retraced.append((self, freeze(states)))
+        return states
 
     def state(self, row: int) -> FloatArray:
         """Return the continuous state of a row."""

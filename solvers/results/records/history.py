@@ -6,7 +6,7 @@ import math
 import os
 import re
 from bisect import bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import groupby
@@ -167,6 +167,9 @@ class Rows(Protocol):
     ) -> FloatArray:
         """Return components of a discrete group in the pieces that k rows begin, shape (k, c)."""
 
+    def thin(self) -> float:
+        """Keep few states, and compute the others when they are asked for; return bytes less."""
+
 
 class _PieceRows:
     """Pieces that are objects, as rows."""
@@ -213,6 +216,9 @@ class _PieceRows:
         found = [self.snapshot(row).discrete[leaf][group] for row in rows.tolist()]
         return np.array(found)[:, components]
 
+    def thin(self) -> float:
+        return 0.0
+
 
 class Ledger(NamedTuple):
     """All rows of a history, those of one source after those of the other.
@@ -229,6 +235,8 @@ class Ledger(NamedTuple):
         Which of these begin pieces.
     limits : ndarray
         Times to evaluate at instead of the ends of the pieces, as `Piece.last`.
+    ends : ndarray of int
+        How many rows there are up to the end of each source.
     """
 
     sources: list[Rows]
@@ -236,6 +244,41 @@ class Ledger(NamedTuple):
     times: FloatArray
     first: NDArray[np.intp]
     limits: FloatArray
+    ends: NDArray[np.intp]
+
+    def by_source(self, rows: NDArray[np.intp]) -> Iterator[tuple[Rows, NDArray[np.intp], slice]]:
+        """Cut ascending rows that count into those of each source, numbered as there.
+
+        The slice has their places among the rows that were given.
+        """
+        rows = self.kept[rows]
+        if len(self.sources) == 1:
+            yield self.sources[0], rows, slice(0, len(rows))
+            return
+        sources = np.searchsorted(self.ends, rows, side="right")
+        starts = np.flatnonzero(changes(sources))
+        present = sources[starts].tolist()
+        for k, start, end in zip(present, starts, [*starts[1:], len(rows)], strict=True):
+            source = self.sources[k]
+            yield source, rows[start:end] - (self.ends[k] - len(source.times)), slice(start, end)
+
+    def states(self, rows: NDArray[np.intp]) -> FloatArray:
+        """Return the continuous states of k ascending rows that count, shape (k, n)."""
+        return np.concatenate([source.states(own) for source, own, _ in self.by_source(rows)])
+
+    def clips(self, rows: NDArray[np.intp]) -> FloatArray:
+        """Return the latest times to evaluate at in the steps that end with these, shape (k,)."""
+        return np.concatenate([source.clips(own) for source, own, _ in self.by_source(rows)])
+
+    def snapshot(self, row: int) -> Snapshot:
+        """Return what holds in the piece that a row that counts begins."""
+        ((source, own, _),) = self.by_source(np.array([row]))
+        return source.snapshot(int(own[0]))
+
+
+def changes(ascending: NDArray[np.intp]) -> NDArray[np.bool_]:
+    """Return which of some ascending indices differ from the one before."""
+    return np.append(True, ascending[1:] != ascending[:-1])[: len(ascending)]
 
 
 class History:
@@ -247,6 +290,9 @@ class History:
         The root context at the start.
     limit : float, optional
         Memory that it may take, in bytes; half of what is free when it is first large if omitted.
+    most_states : float
+        Memory in bytes, beyond which it keeps few states of native steps. The others follow from
+        these, and are computed when they are asked for, about a thousand steps at once.
 
     Attributes
     ----------
@@ -254,10 +300,14 @@ class History:
         Memory that it takes, in bytes, as an estimate.
     """
 
-    def __init__(self, context: Context, limit: float | None = None) -> None:
+    def __init__(
+        self, context: Context, limit: float | None = None, most_states: float = math.inf
+    ) -> None:
         self._parts: list[list[Piece] | Rows] = []
         self.size = 0.0
         self._limit = limit
+        self._most_states = most_states
+        self._unthinned: list[Rows] = []
         self._room = min(_SMALL, math.inf if limit is None else limit)  # until the next look
         self._steps = 0
         self._step_size = 0.0
@@ -299,6 +349,7 @@ class History:
     def ledger(self) -> Ledger:
         """Return all rows, without making objects of those that are none."""
         sources = [_PieceRows(part) if isinstance(part, list) else part for part in self._parts]
+        ends = np.cumsum([len(source.times) for source in sources])
         times = np.concatenate([source.times for source in sources])
         begins = np.concatenate([source.begins for source in sources])
         replaced = begins[:-1] & begins[1:] & (times[:-1] == times[1:])
@@ -306,7 +357,7 @@ class History:
         first = np.flatnonzero(begins[kept])
         limits, piece = np.full(np.sum(begins), np.inf), np.cumsum(begins)
         np.minimum.at(limits, piece - 1, np.concatenate([source.limits for source in sources]))
-        return Ledger(sources, kept, times[kept], first, limits[piece[kept][first] - 1])
+        return Ledger(sources, kept, times[kept], first, limits[piece[kept][first] - 1], ends)
 
     def begin(self, context: Context) -> None:
         """Begin a new piece with the present values."""
@@ -335,12 +386,18 @@ class History:
 
     def takes(self, count: int) -> bool:
         """Return whether so many rows are better appended as they are than made objects."""
-        return count > _FEW or not isinstance(self._parts[-1], list)
+        many = count > _FEW or self._most_states < math.inf
+        return many or not isinstance(self._parts[-1], list)
 
     def append(self, rows: Rows) -> None:
         """Append rows, the first of which may go on with the current piece."""
         self._parts.append(rows)
         self.size += rows.size
+        if self._most_states < math.inf:
+            self._unthinned.append(rows)
+            if self.size > self._most_states:
+                self.size -= sum(each.thin() for each in self._unthinned)
+                self._unthinned.clear()
 
     @property
     def is_full(self) -> bool:

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.contexts.store import Store
 from flexure.diagrams.values.arrays import FloatArray, freeze
-from flexure.solvers.results.records.history import History, Rows
+from flexure.solvers.results.records.history import History, changes
 from flexure.solvers.tracing.lanes import TIME_KEY
 from flexure.solvers.tracing.trace import DISCRETE, STATE, Key
 
@@ -30,11 +30,9 @@ class Timeline:
     """
 
     def __init__(self, history: History) -> None:
-        self._sources, self._kept, self._times, self._first, self._limits = history.ledger()
+        self._ledger = ledger = history.ledger()
+        self._times, self._first = ledger.times, ledger.first
         self._final = np.append(self._first[1:], len(self._times)) - 1
-        counts = np.array([len(source.times) for source in self._sources])
-        self._ends = np.cumsum(counts)
-        self._begins = self._ends - counts
 
     def lanes(self, times: FloatArray, keys: Iterable[Key]) -> dict[Key, FloatArray]:
         """Return the values of the inputs of a trace at some ascending times.
@@ -53,9 +51,9 @@ class Timeline:
             continuous and discrete states among the keys.
         """
         piece = self._pieces_at(times)
-        lanes = {TIME_KEY: np.minimum(times, self._limits[piece])}
-        changes = _changes(piece)
-        begins, visit = self._first[piece[changes]], np.cumsum(changes) - 1
+        lanes = {TIME_KEY: np.minimum(times, self._ledger.limits[piece])}
+        changed = changes(piece)
+        begins, visit = self._first[piece[changed]], np.cumsum(changed) - 1
         for (what, where, index), family in groupby(keys, itemgetter(0)):
             members = list(family)
             components = np.array([component for _, component in members])
@@ -64,7 +62,7 @@ class Timeline:
             elif what == DISCRETE:
                 held = [
                     source.held(rows, where, index, components)
-                    for source, rows, _ in self._by_source(begins)
+                    for source, rows, _ in self._ledger.by_source(begins)
                 ]
                 rows = np.concatenate(held).T[:, visit]
             else:
@@ -80,18 +78,6 @@ class Timeline:
         piece -= before & (piece > 0) & (starts[piece] == times)
         return np.asarray(np.maximum(piece, 0))
 
-    def _by_source(self, rows: Indices) -> Iterator[tuple[Rows, Indices, slice]]:
-        """Cut ascending rows into those of each source, numbered as there, with their places."""
-        rows = self._kept[rows]
-        if len(self._sources) == 1:
-            yield self._sources[0], rows, slice(0, len(rows))
-            return
-        sources = np.searchsorted(self._ends, rows, side="right")
-        starts = np.flatnonzero(_changes(sources))
-        present = sources[starts]
-        for source, start, end in zip(present, starts, [*starts[1:], len(rows)], strict=True):
-            yield self._sources[source], rows[start:end] - self._begins[source], slice(start, end)
-
     def _rows_at(self, times: FloatArray, piece: Indices) -> tuple[Indices, npt.NDArray[np.bool_]]:
         """Return the rows at or else behind times, and which of them are at them."""
         first, final = self._first[piece], self._final[piece]
@@ -103,18 +89,15 @@ class Timeline:
         """Return components of the continuous state, one row for each, a column for each time."""
         row, at = self._rows_at(times, piece)
         states = np.empty((len(components), len(times)))
-        if at.any():
-            known = [source.states(rows) for source, rows, _ in self._by_source(row[at])]
-            states[:, at] = np.concatenate(known)[:, components].T
-        if not at.all():
-            inner, between = row[~at], times[~at]
-            ends = np.append(np.flatnonzero(_changes(inner)), len(inner))
-            which, counts = inner[ends[:-1]], np.diff(ends)
-            found = [
-                source.inside(rows, counts[k], between[ends[k.start] : ends[k.stop]])
-                for source, rows, k in self._by_source(which)
-            ]
-            states[:, ~at] = np.concatenate(found)[:, components].T
+        for source, rows, k in self._ledger.by_source(row):
+            here, known = states[:, k], at[k]
+            if known.any():
+                here[:, known] = source.states(rows[known])[:, components].T
+            if not known.all():
+                inner, between = rows[~known], times[k][~known]
+                first = np.flatnonzero(changes(inner))
+                counts = np.diff(first, append=len(inner))
+                here[:, ~known] = source.inside(inner[first], counts, between)[:, components].T
         return states
 
     def visit(self, context: Context, times: FloatArray) -> Iterator[None]:
@@ -128,21 +111,15 @@ class Timeline:
         current = -1
         for k, (time, piece) in enumerate(zip(times.tolist(), pieces.tolist(), strict=True)):
             if piece != current:
-                ((source, begin, _),) = self._by_source(self._first[piece : piece + 1])
-                source.snapshot(int(begin[0])).restore(context)
+                self._ledger.snapshot(self._first[piece]).restore(context)
                 current = piece
-            ((source, row, _),) = self._by_source(rows[k : k + 1])
+            ((source, row, _),) = self._ledger.by_source(rows[k : k + 1])
             if at[k]:
                 x = source.state(int(row[0]))
             else:
                 x = freeze(np.array(source.interpolant(int(row[0]))(time)))
-            context.store.set_motion(min(time, float(self._limits[piece])), x)
+            context.store.set_motion(min(time, float(self._ledger.limits[piece])), x)
             yield
-
-
-def _changes(ascending: Indices) -> npt.NDArray[np.bool_]:
-    """Return which of some ascending indices differ from the one before."""
-    return np.append(True, ascending[1:] != ascending[:-1])[: len(ascending)]
 
 
 class Moments:

@@ -140,11 +140,10 @@ class RunOutput:
         self._reached = len(table)
         history = self._simulation.history
         crossing = fields.witnesses.count and np.any(kinds[:, 0] == CROSSING)
-        one_by_one = crossing or not self.at_once
         try:
-            if history is not None and not one_by_one and history.takes(len(table)):
+            if history is not None and self.at_once and history.takes(len(table)):
                 self._keep(history)
-            elif history is not None or one_by_one:
+            elif history is not None or crossing or not self.at_once:
                 self._go_through()
         finally:
             if self._logs:
@@ -167,20 +166,27 @@ class RunOutput:
             self._simulation.statistics.publishes += len(times) * len(entries)
 
     def _keep(self, history: History) -> None:
-        """Keep all rows as the record of the motion."""
-        kinds = self._kinds[:, 0]
+        """Keep all rows as the record of the motion, up to a crossing that ends the run."""
+        kinds, masks = self._kinds.T
         assert self._maker is not None
-        wanted = (kinds == CHANGE) | (kinds == STEP)
-        if not wanted.any():
-            return
-        table = self._table if wanted.all() else self._table[wanted]
-        begins = kinds[wanted] == CHANGE
-        held = self._held(table[begins], self._kinds[wanted, 1][begins])
-        history.append(
-            StepRows(self._maker, self._row, begins, table, self._x, held, self._abstract)
-        )
-        self._x = freeze(table[-1, self._row.x].copy())
-        self._discrete = held.after(int(np.count_nonzero(begins)))
+        changes = kinds == CHANGE
+        held, count = self._held(self._table[changes], masks[changes]), np.cumsum(changes)
+        wanted = changes | (kinds == STEP)
+        try:
+            for k in np.flatnonzero(kinds == CROSSING).tolist():
+                self._reached, self._discrete = k + 1, held.after(int(count[k]))
+                self._waiting = self._note_crossing(int(masks[k]), self._table[k])
+            self._reached = len(kinds)
+        finally:
+            wanted[self._reached :] = False
+            if wanted.any():
+                table = self._table if wanted.all() else self._table[wanted]
+                begins = changes[wanted]
+                history.append(
+                    StepRows(self._maker, self._row, begins, table, self._x, held, self._abstract)
+                )
+                self._x = freeze(table[-1, self._row.x].copy())
+            self._discrete = held.after(int(count[self._reached - 1]))
 
     def _held(self, table: FloatArray, masks: NDArray[np.int64]) -> HeldValues:
         """Return the discrete values before and after some changes."""

@@ -62,6 +62,8 @@ class SimulationState:
         What was counted since the initialization.
     history : History or None
         The motion so far, if it is kept.
+    most_states : float
+        As that of `History`, from the next beginning on.
     events : DueEvents
         The updates that wait, and what has ended the run.
     surfaces : Surfaces
@@ -113,6 +115,7 @@ class SimulationState:
         self._stopping: threading.Event | None = None
         self._record = record
         self._max_record = max_record
+        self.most_states = math.inf
         self.history: History | None = None
         self.begin()
 
@@ -128,7 +131,7 @@ class SimulationState:
     def begin_history(self) -> None:
         """Keep the motion from here on, if that is wanted."""
         if self._record:
-            self.history = History(self.context, self._max_record)
+            self.history = History(self.context, self._max_record, self.most_states)
 
     def interrupt_on(self, stopping: threading.Event) -> None:
         """Be interrupted when another thread sets an event."""

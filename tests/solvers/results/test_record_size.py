@@ -13,6 +13,7 @@ import flexure as fx
 from flexure.diagrams.checks.errors import SimulationError, ValueRefusedError
 from flexure.solvers.results.records import history
 from flexure.solvers.results.records.history import free_memory
+from flexure.solvers.simulation.simulation import result_of
 from tests.support.native.native import needs_llvmlite
 
 
@@ -112,3 +113,20 @@ def test_an_infinite_limit_and_a_simulator_without_record_have_no_end() -> None:
     simulator = fx.Simulator(Oscillators(), max_record=0.0)
     simulator.advance_to(20.0)
     assert simulator.context.time == 20.0
+
+
+@needs_llvmlite
+@pytest.mark.parametrize("method", ["RK45", "DOP853", "Rodas5P", "ESDIRK4"])
+def test_a_record_of_few_states_gives_all_of_them_to_the_last_bit(method: str) -> None:
+    system, found = Oscillators(20, 0.7), []
+    for most in (np.inf, 0.0):
+        simulator = fx.Simulator(system, method=method, rtol=1e-8, record=True)
+        simulator._keep_few_states(most)
+        simulator.advance_to(20.0)
+        result = result_of(simulator)
+        times = np.linspace(0.0, 20.0, 777)
+        found.append((result._history.size, result["x"], result["n"], result.sample("x", times)))
+    (whole, *expected), (few, *computed) = found
+    assert few < 0.3 * whole
+    for one, other in zip(expected, computed, strict=True):
+        np.testing.assert_array_equal(one, other)

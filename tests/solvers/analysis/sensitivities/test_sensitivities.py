@@ -208,9 +208,15 @@ def test_the_height_of_a_step_is_followed_over_its_jump() -> None:
     np.testing.assert_allclose(result["lag.time_constant"].reshape(1), [expected], rtol=1e-6)
 
 
-def test_a_parameter_that_moves_a_jump_is_refused() -> None:
-    with pytest.raises(EvaluationError, match=r"a jump at t = 0\.4 s that 'source\.at' moves"):
-        fx.parameter_sensitivity(driven(fx.Step("source", at=0.4)), 1.0, ["source.at"])
+def test_a_parameter_that_moves_a_jump_is_followed() -> None:
+    """The lag is 1 - e^(-2 (t - at)) behind the jump."""
+    diagram, times = driven(fx.Step("source", at=0.4)), [0.3, 0.7, 1.0]
+    for method in ("auto", "Radau"):
+        result = fx.parameter_sensitivity(diagram, 1.0, ["source.at"], times=times, method=method)
+        expected = [0.0, *(-2.0 * np.exp(-2.0 * (np.array(times[1:]) - 0.4)))]
+        np.testing.assert_allclose(result.derivatives["source.at"][:, 0], expected, atol=1e-6)
+    with pytest.raises(EvaluationError, match="no update and no sample where a jump moves"):
+        fx.parameter_sensitivity(diagram, 0.4, ["source.at"])
 
 
 def test_a_jump_after_the_end_does_not_matter() -> None:
@@ -235,10 +241,6 @@ def ball() -> Any:
     return ball()
 
 
-def noisy() -> fx.Diagram:
-    return driven(fx.Noise("source", 7, 0.1))
-
-
 class Root(fx.LeafSystem):
     """ẋ = sqrt(k) with k at zero, where the root has no finite slope."""
 
@@ -256,11 +258,6 @@ REFUSED: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
         lambda: fx.parameter_sensitivity(ball(), 1.0, []),
         EvaluationError,
         "without events",
-    ),
-    "a sampled block": (
-        lambda: fx.parameter_sensitivity(noisy(), 1.0, ["lag.gain"]),
-        EvaluationError,
-        "update 'source",
     ),
     "equations that cannot be traced": (
         lambda: fx.parameter_sensitivity(**named(swinging(kind=ForeignPendulum))),
@@ -408,10 +405,15 @@ def delayed_loop() -> fx.System:
     return builder.build()
 
 
+def noisy() -> fx.Diagram:
+    return driven(fx.Noise("source", 7, 0.1))
+
+
 SAMPLED: dict[str, tuple[Callable[[], fx.System], list[str]]] = {
     "two rates": (TwoRates, ["k"]),
     "controller": (sampled_pid, ["pid.kp", "pid.ki", "pid.kd", "source.to"]),
     "delay": (delayed_loop, ["late.delay", "source.amplitude"]),
+    "noise": (noisy, ["lag.gain", "lag.time_constant"]),
 }
 
 
@@ -442,9 +444,11 @@ class Starter(fx.LeafSystem):
         return {self.level: self.k(context), self.x: 3.0 * self.k(context)}
 
 
-def test_a_discrete_state_that_follows_a_parameter_is_refused() -> None:
-    with pytest.raises(EvaluationError, match="initial discrete states"):
-        fx.parameter_sensitivity(Starter(), 1.0, ["k"])
+def test_a_discrete_state_that_follows_a_parameter_is_followed() -> None:
+    """The state is 3 k + k t."""
+    forward = fx.parameter_sensitivity(Starter(), 1.0, ["k"])
+    backward = fx.gradient(fx.metrics.final("x"), Starter(), 1.0, ["k"])
+    assert [float(forward["k"][0]), backward["k"]] == pytest.approx([4.0, 4.0], abs=1e-8)
 
 
 # Jumps that no event marks ------------------------------------------------------------------------

@@ -1,0 +1,224 @@
+"""Derivatives where jumps of the equations move, and where several events take place at once."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+
+import flexure as fx
+from flexure.diagrams.checks.errors import EvaluationError
+from flexure.solvers.analysis.sensitivities.event_slopes import EventSlopes, Instant
+from flexure.solvers.results.records.history import Snapshot
+from tests.solvers.analysis.sensitivities.test_gradients import (
+    Hybrid,
+    Ramp,
+    along,
+    differences,
+    drawn,
+)
+from tests.support.native.native import needs_llvmlite
+
+m = fx.metrics
+
+
+def stepped(source: fx.System) -> fx.Diagram:
+    """Return a lag of half a second behind a source."""
+    builder = fx.DiagramBuilder("stepped")
+    builder.add_all(source, fx.FirstOrderLag("lag", 0.5))
+    builder.connect_chain(source, "lag")
+    return builder.build()
+
+
+def test_the_time_of_a_step_has_a_derivative() -> None:
+    """A lag behind a step is 1 - e^(-2 (1 - at)), and its integral falls by its end value."""
+    system, decay = stepped(fx.Step("step", at=0.5)), np.exp(-1.0)
+    for metric, expected in (
+        (m.final("lag.y"), -2.0 * decay),
+        (m.integral("lag.y"), -(1.0 - decay)),
+        (m.integral("step.y"), -1.0),
+        (m.first_crossing("step.y", 0.5), 1.0),
+    ):
+        found = fx.gradient(metric, system, 1.0, ["step.at", "step.to"])
+        assert found["step.at"] == pytest.approx(expected, abs=1e-7), metric.label
+
+
+def test_edges_of_a_wave_have_derivatives() -> None:
+    system = stepped(fx.Square("wave", period=0.7, duty=0.4, delay=0.1))
+    directions = {"wave.period": 0.3, "wave.duty": -0.4, "wave.delay": 0.2}
+    context, metric = system.create_default_context(), m.rms("lag.y")
+    expected, _ = differences(metric, system, 2.7, directions, context)
+    found = fx.gradient(metric, system, 2.7, directions)
+    assert along(found, directions) == pytest.approx(expected, rel=1e-6)
+    final = m.final("lag.y")
+    other = fx.gradient(final, system, 2.7, directions)
+    forward = fx.parameter_sensitivity(system, 2.7, directions)
+    for way in directions:
+        assert forward[way][0] == pytest.approx(other[way], rel=1e-5)
+
+
+def test_jumps_that_move_are_refused_where_something_reads_their_instant() -> None:
+    system = stepped(fx.Step("step", at=0.5))
+    for t_final, metric in ((0.5, m.final("lag.y")), (1.0, m.rms("lag.y", start=0.5))):
+        with pytest.raises(EvaluationError, match=r"t = 0\.5 s: .*'a jump of the rates'"):
+            fx.gradient(metric, system, t_final, "step.at")
+
+
+def test_sources_that_jump_at_once_are_refused_if_only_one_of_them_moves() -> None:
+    builder = fx.DiagramBuilder("two")
+    builder.add_all(fx.Step("a", at=0.5), fx.Step("b", at=0.5), fx.Sum("sum", "++"))
+    builder.add_all(fx.FirstOrderLag("lag", 0.5))
+    for k, name in enumerate("ab"):
+        builder.connect(f"{name}.y", f"sum.u{k + 1}")
+    builder.connect_chain("sum", "lag")
+    with pytest.raises(EvaluationError, match=r"'.*a', '.*b', at once"):
+        fx.gradient(m.final("lag.y"), builder.build(), 1.0, "a.at")
+
+
+def pair(blocks: list[fx.LeafSystem]) -> fx.Diagram:
+    """Return blocks that have nothing to do with each other."""
+    builder = fx.DiagramBuilder("pair")
+    builder.add_all(*blocks)
+    return builder.build()
+
+
+@needs_llvmlite
+def test_events_at_once_of_blocks_apart_have_the_derivatives_of_each() -> None:
+    """Whatever the order in which rounding lets them take place."""
+    one = Hybrid(["relay", "reset", "ticks"])
+    for seed in (3, 5):
+        twins = pair([Hybrid(["relay", "reset", "ticks"], name) for name in "ab"])
+        alone, both = drawn(one, seed), twins.create_default_context()
+        for name in [*one.p, "x"]:
+            for twin in "ab":
+                both.set(f"{twin}.{name}", alone.get(name))
+        names = ["A", "w", "band", "level", "k", "x"]
+        ways = [f"{twin}.{name}" for twin in "ab" for name in names]
+        metric = m.final("a.x[0]") + 2.0 * m.final("b.x[0]")
+        options: dict[str, Any] = {"rtol": 1e-9, "method": "RK45"}
+        found = fx.gradient(metric, twins, 2.5, ways, context=both, **options)
+        other = fx.gradient(m.final("x[0]"), one, 2.5, names, context=alone, **options)
+        assert other.result.statistics.witness_events > 0
+        for name in names:
+            for twin, share in (("a", 1.0), ("b", 2.0)):
+                np.testing.assert_allclose(
+                    found[f"{twin}.{name}"], share * other[name], rtol=1e-5, atol=1e-6
+                )
+
+
+def test_a_tick_and_a_crossing_at_once() -> None:
+    """With x₁ += p x₀ at x₀ = top, and with f₀ += p from a tick on, which is at the same time."""
+    ramp = Ramp([("tick", "hold"), ("crossing", "push")])
+    context = ramp.create_default_context()
+    context.set("p", 0.3)
+    options: dict[str, Any] = {"context": context}
+    found = fx.gradient(m.final("x[0]"), ramp, 0.8, ["rate", "p", "top"], **options)
+    assert [found[k] for k in ("rate", "p", "top")] == pytest.approx([0.8, 0.3, 0.0], abs=1e-8)
+    found = fx.gradient(m.final("x[1]"), ramp, 0.8, ["rate", "p", "top"], **options)
+    assert [found[k] for k in ("rate", "p", "top")] == pytest.approx([0.0, 0.5, 0.3], abs=1e-8)
+
+
+class Bell(fx.LeafSystem):
+    """ẋ = (rate + m, x₀ - 0.3 x₁ + m), where m turns from 0 to 1 and x₁ ← x₁/2 + p, at a time.
+
+    That is when x₀ rises through a level, at ticks, or at a given time, where x₁ stays.
+    """
+
+    def __init__(self, name: str, kind: str, at: float) -> None:
+        super().__init__(name)
+        numbers = {"rate": 1.0, "top": at, "p": 0.7, "at": at}
+        self.p = {k: self.declare_numeric_parameter(k, value) for k, value in numbers.items()}
+        self.x = self.declare_continuous_state(z=2)
+        self.mode = self.declare_discrete_state("mode", 0.0)
+        self.y = self.declare_vector_output("y", 1, lambda c: self.x(c)[:1] + self.mode(c))
+        self.breaks = kind == "break"
+        if kind == "crossing":
+            watch = fx.Witness(lambda c: self.x(c)[0] - self.p["top"](c), "rising")
+            self.declare_unrestricted_update(self.ring, watch)
+        if kind == "tick":
+            self.declare_unrestricted_update(self.ring, fx.Periodic(at, offset=at))
+
+    def calc_time_derivatives(self, context: Any) -> Any:
+        turned, x = self.mode(context)[0], self.x(context)
+        if self.breaks:
+            turned = np.where(context.time >= self.p["at"](context), 1.0, 0.0)
+        return [self.p["rate"](context) + turned, x[0] - 0.3 * x[1] + turned]
+
+    def calc_next_break_time(self, context: Any) -> Any:
+        at = self.p["at"](context)
+        return np.where(context.time < at, at, np.inf) if self.breaks else np.inf
+
+    def ring(self, context: Any) -> Any:
+        x = self.x(context)
+        return {self.x: [x[0], 0.5 * x[1] + self.p["p"](context)], self.mode: [1.0]}
+
+
+def check_bells(*kinds: str, at: float, rates: Sequence[float]) -> None:
+    """Compare gradients with differences where all of the bells ring at once but for rounding."""
+    system = pair([Bell(f"b{k}", kind, at) for k, kind in enumerate(kinds)])
+    context, directions = system.create_default_context(), dict[str, Any]()
+    for k, (kind, rate) in enumerate(zip(kinds, rates, strict=True)):
+        context.set(f"b{k}.rate", rate)
+        context.set(f"b{k}.top", rate * at)
+        directions |= {f"b{k}.rate": 0.3 - 0.2 * k, f"b{k}.top": 0.4, f"b{k}.p": -0.5 + 0.3 * k}
+        directions |= {f"b{k}.at": 0.2 - 0.3 * k} if kind == "break" else {}
+    finals = [(k + 1.0) * m.final(f"b{k}.x[1]") for k in range(len(kinds))]
+    for metric in (finals[0] + m.largest(*finals), m.rms("b0.y")):
+        found = fx.gradient(metric, system, 1.7 * at, directions, context=context, rtol=1e-10)
+        expected, _ = differences(metric, system, 1.7 * at, directions, context)
+        assert along(found, directions) == pytest.approx(expected, rel=1e-5, abs=1e-6), kinds
+
+
+@needs_llvmlite
+def test_a_crossing_beside_a_jump_that_moves() -> None:
+    check_bells("crossing", "break", at=0.1 * 3.0, rates=(0.7, 1.0))
+
+
+@pytest.mark.full
+@needs_llvmlite
+def test_all_kinds_of_instants_that_coincide() -> None:
+    """Rates and times whose products rounding moves to one side or the other."""
+    kinds = itertools.product(("crossing", "tick", "break"), repeat=3)
+    for k, each in enumerate(kinds):
+        if each.count("break") < 2:
+            rates = [(1.0, 0.3, 0.7, 1.1, 3.0)[(k + 2 * j) % 5] for j in range(3)]
+            check_bells(*each, at=(0.5, 0.3, 0.7, 0.1 * 3.0)[k % 4], rates=rates)
+
+
+def test_an_order_that_matters_is_refused() -> None:
+    """The same bell rings at a crossing and at a tick."""
+
+    class Heard(Bell):
+        """A bell with two clappers."""
+
+        def __init__(self) -> None:
+            super().__init__("heard", "crossing", 0.5)
+            self.declare_unrestricted_update(self.ring, fx.Periodic(0.5, offset=0.5))
+
+    system = Heard()
+    with pytest.raises(EvaluationError, match=r"t = 0\.5 s: expected events one after the other"):
+        fx.gradient(m.final("x[1]"), system, 0.8, ["rate", "top"])
+
+
+def test_a_change_of_mode_beside_large_states_is_not_lost() -> None:
+    """An instant behind which a mode differs from what updates give has no derivatives."""
+    system = Hybrid(["relay"])
+    context = system.create_default_context()
+    events = EventSlopes(context, [], "Cannot differentiate", [])
+    for size in (1.0, 1e7, 1e9):
+        context.continuous_state = [0.1 * size, size, -size]
+        before = Instant(0.0, context.store.x, Snapshot.of(context))
+        turned = context.clone()
+        turned.set("mode", -1.0)
+        after = Instant(0.0, context.store.x, Snapshot.of(turned))
+
+        def rates(time: float, x: Any) -> Any:
+            return np.ones(3)
+
+        options: dict[str, Any] = {"moving": False, "shift": None}
+        events.cross(before, before, rates, np.abs, **options)
+        with pytest.raises(EvaluationError, match="which lead elsewhere"):
+            events.cross(before, after, rates, np.abs, **options)
