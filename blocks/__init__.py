@@ -79,6 +79,7 @@ if TYPE_CHECKING:
     from flexure.blocks.forces.contacts.contact import Contact as Contact
     from flexure.blocks.forces.contacts.contact_group import ContactGroup as ContactGroup
     from flexure.blocks.forces.contacts.rigid_contact import RigidContact as RigidContact
+    from flexure.blocks.forces.on_joints.bearing_friction import BearingFriction as BearingFriction
     from flexure.blocks.forces.on_joints.compliant_coupling import (
         CompliantCoupling as CompliantCoupling,
     )

@@ -150,6 +150,7 @@ JointSpring: RevoluteSpring PrismaticSpring TorsionalSpring TorsionSpring Rotati
 JointStop: HardStop JointLimit EndStop
 JointFriction: Friction CoulombFriction ViscousFriction
 StickSlipFriction: StictionModel Stiction
+BearingFriction: JournalFriction LoadDependentFriction
 LinearBushingRollPitchYaw: Bushing RollPitchYawBushing
 LinearBushing: BushingElement SixDofSpring RigidBodySpringDamper
 DoorHingeConfig: HingeConfig

@@ -39,6 +39,8 @@ ON_BODIES = [label for label in ELEMENTS if label not in ON_JOINTS]
 BETWEEN_BODIES = [label for label in ON_BODIES if len(ELEMENTS[label]().position_ports) == 2]
 #: The one element whose springs have no potential, as they have none in Drake.
 DRAKE = "LinearBushingRollPitchYaw"
+#: Contacts whose springs along the surface act on bodies by way of friction alone.
+STICKING = ("Contact that sticks", "Contact that sticks to the ground")
 
 every_element = for_each("label", ELEMENTS)
 
@@ -173,6 +175,8 @@ def test_forces_at_rest_are_the_negative_gradient_of_the_stored_energy(label: st
     element, differences = ELEMENTS[label](), []
     for context in moved(element, count=8):
         stop(element, context)
+        if label in STICKING and element.continuous_state is not None:  # its foot may slip at once
+            element.continuous_state.set(context, np.zeros(element.continuous_state.size))
         force, _ = force_and_velocity(element, context)
         slopes = slopes_of_energy(element, context)
         differences.append(np.max(np.abs(force + slopes)) / max(1.0, np.max(np.abs(slopes))))

@@ -42,7 +42,8 @@ class PlateMesh:
     Raises
     ------
     ValueRefusedError
-        When shapes do not fit, a node does not exist, or a cell is not convex or has no area.
+        When shapes do not fit, a node does not exist, a cell is listed twice, is not convex or has
+        no area.
 
     See Also
     --------
@@ -79,6 +80,18 @@ class PlateMesh:
                 _ATTEMPT,
                 expected=f"cells and sets of nodes from 0 to {len(self.points) - 1}",
                 found=f"nodes from {used.min()} to {used.max()}" if len(used) else "no cells",
+            )
+        nodes = np.sort(self.cells, axis=1)
+        nodes[:, 1:][nodes[:, 1:] == nodes[:, :-1]] = -1  # a triangle may repeat any corner
+        _, firsts, counts = np.unique(
+            np.sort(nodes, axis=1), axis=0, return_index=True, return_counts=True
+        )
+        if len(firsts) < len(nodes):
+            raise ValueRefusedError(
+                _ATTEMPT,
+                expected="each cell once",
+                found=f"several with the nodes of cell {firsts[counts > 1].min()}",
+                remedy="Remove the copies, each of which would add mass and stiffness",
             )
         corners = self.points[self.cells]
         sides = corners[:, _NEXT] - corners

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from flexure.blocks.forces.contacts.contact_law import ContactLaw, damping_for, friction_force
+from flexure.blocks.forces.contacts.contact_law import (
+    ContactLaw,
+    Elastic,
+    Push,
+    damping_for,
+    friction_force,
+)
 from flexure.blocks.forces.contacts.contact_shapes import (
     ContactShape,
     Touch,
@@ -18,6 +24,7 @@ from flexure.blocks.forces.contacts.contact_shapes import (
     overlap_of_boxes,
     touches,
 )
+from flexure.blocks.forces.contacts.sticking_friction import StickingFriction, check_friction
 from flexure.blocks.math import RigidTransform, compose_transforms, cross, dot, relative_pose
 from flexure.blocks.multibody.bodies.bodies import FrameLike
 from flexure.blocks.multibody.bodies.body_shape import BodyShape
@@ -37,49 +44,6 @@ _PART = 0.05  # of the time of an impact, in a fixed step that keeps its energy 
 _SLOW = 1e-3  # speed in m/s; slower impacts last longer, if the force is not linear
 
 
-@runtime_checkable
-class Elastic(Protocol):
-    """A material with elastic constants, such as `Material`."""
-
-    @property
-    def youngs_modulus(self) -> float:
-        """Young's modulus in Pa."""
-
-    @property
-    def poissons_ratio(self) -> float:
-        """Poisson's ratio."""
-
-
-class Push(NamedTuple):
-    """Motion and forces at one touch, in the world.
-
-    Attributes
-    ----------
-    touch : Touch
-        The place; its normal is from B to A.
-    rate : float
-        Rate of the gap.
-    load : float
-        Normal force N >= 0.
-    sliding : array, shape (3,)
-        Velocity of A in B along the surface.
-    friction : array, shape (3,) or None
-        Friction on A.
-    """
-
-    touch: Touch
-    rate: Array
-    load: Array
-    sliding: Array
-    friction: Array | None
-
-    @property
-    def force(self) -> Array:
-        """The force on A."""
-        normal = self.load * self.touch.normal
-        return normal if self.friction is None else normal + self.friction
-
-
 class Contact(BodyForceElement):
     """A compliant contact between a shape on A and a shape on B.
 
@@ -93,8 +57,20 @@ class Contact(BodyForceElement):
 
     The force N n̂ + F acts on A, its opposite on B. The exponent e is 1, or 1.5 for the contact of
     two elastic balls (``hertz``). The damping is that of Hunt and Crossley: ``damping_for`` returns
-    the constant for a coefficient of restitution. Friction is regularized: a load below the limit
-    of friction creeps at about v_s times its fraction of the limit.
+    the constant for a coefficient of restitution.
+
+    With a ``transition_velocity`` v_s, friction is smooth as above: a load below its limit creeps
+    at about v_s times its fraction of the limit. With a ``tangential_stiffness`` k_t it sticks: a
+    spring with the stretch z and a damper act along the surface, and their foot slips on the other
+    surface where it would have to hold more than μ N::
+
+        f = k_t (z + T v_t)                           force while the foot sticks
+        F = -f min(1, μ N/|f|)                        friction, or with static friction
+                                                      μ + (μ_s - μ) exp(-(v_t/v_b)²) for μ
+        T ż = -F/k_t - z                              ż = v_t while it sticks
+        V_t = k_t z·z/2                               stored energy beside V
+
+    A body that sticks moves by the load over k_t and stays there; damper and foot only dissipate.
 
     Shapes are a `BodyShape` of one sphere, capsule, box, point or rod; ``"half_space"``, solid at
     z <= 0 of its frame; or points (n, 2) of a profile in the plane x-y of its frame, solid on the
@@ -139,7 +115,15 @@ class Contact(BodyForceElement):
     friction : float, optional
         Coefficient of friction μ >= 0. By default there is none, and no such parameter.
     transition_velocity : float, optional
-        Velocity v_s > 0 in m/s up to which friction grows; required with friction.
+        Velocity v_s > 0 in m/s up to which friction grows. Friction requires this or the next.
+    tangential_stiffness : float, optional
+        Stiffness k_t > 0 of each place along the surface in N/m, for friction that sticks.
+    relaxation_time : float
+        Time T > 0 in s, damping over k_t; 2 ζ √(m/k_t) damps a mass m that sticks by the ratio ζ.
+    static_friction : float, optional
+        Coefficient of friction μ_s >= μ at rest, for friction that sticks; μ when omitted.
+    stribeck_velocity : float, optional
+        Velocity v_b > 0 in m/s around which it turns into μ; required with static friction.
     watched : bool
         Whether its beginning is an event. Diagrams with more than 60 events of this kind have no
         native code: with more contacts, pass False for those of slow or thick bodies, as a
@@ -148,8 +132,8 @@ class Contact(BodyForceElement):
     Raises
     ------
     DeclarationError
-        When a body is missing, a shape is of another kind, both are half-spaces, or a friction has
-        no transition velocity.
+        When a body is missing, a shape is of another kind, both are half-spaces, or constants of
+        friction do not fit together.
     ValueRefusedError
         When a number is negative, out of range or not finite.
     EvaluationError
@@ -172,6 +156,10 @@ class Contact(BodyForceElement):
     Deep overlaps are out of range: a capsule whose axis is inside a solid, or a corner that is
     closer to the opposite face. Capsules side by side touch at one place.
 
+    Stretches are states, in the frame of the shape that is not round, else of B. The part that
+    rolling turns out of the surface relaxes. Source: P. A. Cundall and O. D. L. Strack, A discrete
+    numerical model for granular assemblies, Géotechnique 29 (1979) 47-65.
+
     Examples
     --------
     A ball of 1 kg rests on the ground, 9.81 µm deep:
@@ -192,6 +180,11 @@ class Contact(BodyForceElement):
 
     drawn_as = ""
 
+    tangential_stiffness: NumericParameter  # where friction sticks, as the following
+    relaxation_time: NumericParameter
+    static_friction: NumericParameter
+    stribeck_velocity: NumericParameter
+
     def __init__(
         self,
         name: str,
@@ -205,20 +198,32 @@ class Contact(BodyForceElement):
         damping: float = 0.0,
         friction: float | None = None,
         transition_velocity: float | None = None,
+        tangential_stiffness: float | None = None,
+        relaxation_time: float = 1e-3,
+        static_friction: float | None = None,
+        stribeck_velocity: float | None = None,
         watched: bool = True,
     ) -> None:
-        super().__init__(name, {"A": body_a, "B": body_b})
         attempt = f"Cannot make contact '{name}'"
-        self._shapes = contact_shape(shape_a, attempt), contact_shape(shape_b, attempt)
+        A, B = self._shapes = contact_shape(shape_a, attempt), contact_shape(shape_b, attempt)
         if all(each.kind == "half_space" for each in self._shapes):
             raise DeclarationError(attempt, expected="a shape beside a half-space", found="two")
-        if (friction is None) != (transition_velocity is None):
-            raise DeclarationError(
-                attempt,
-                expected="friction and transition_velocity, or neither",
-                found=f"friction={friction!r}, transition_velocity={transition_velocity!r}",
-                remedy="Choose a transition velocity far below those of sliding, such as 1e-3",
-            )
+        check_friction(
+            attempt,
+            friction=friction,
+            transition_velocity=transition_velocity,
+            tangential_stiffness=tangential_stiffness,
+            static_friction=static_friction,
+            stribeck_velocity=stribeck_velocity,
+        )
+        places = len(touches(A, A.size, B, B.size, RigidTransform(np.eye(3), np.zeros(3))))
+        sticks = {
+            "z": 3 * places,
+            "name": "stretch",
+            "doc": "along the surface at each place, in m",
+        }
+        frames = {"A": body_a, "B": body_b}
+        super().__init__(name, frames, states=sticks if tangential_stiffness is not None else None)
         self.exponent = bounded(exponent, f"{attempt} with this exponent", lower=1.0, upper=3.0)
         self._sizes = [self._declare_size(*each) for each in zip("ab", self._shapes, strict=True)]
         unit = "N/m" if self.exponent == 1.0 else ""  # no name for N/m^1.5
@@ -227,24 +232,32 @@ class Contact(BodyForceElement):
         )
         self.damping = self.declare_numeric_parameter("damping", damping, unit="s/m", lower=0.0)
         self.friction: NumericParameter | None = None
-        if friction is not None and transition_velocity is not None:
+        if friction is not None:
             self.friction = self.declare_numeric_parameter("friction", friction, lower=0.0)
+        self._sticking: StickingFriction | None = None
+        if transition_velocity is not None:
             self.transition_velocity = self.declare_numeric_parameter(
                 "transition_velocity", transition_velocity, unit="m/s", lower=0.0, exclusive=True
             )
+        if tangential_stiffness is not None:
+            at = self.attachments[A.is_round or not B.is_round]
+            self._sticking = StickingFriction(
+                self, at, tangential_stiffness, relaxation_time, static_friction, stribeck_velocity
+            )
+        own = [] if self.continuous_state is None else [self.continuous_state]
         self._poses = self.declare_cache_entry(
             "poses", self._calc_poses, prerequisites=self.position_ports
         )
-        self._are_apart = self.declare_cache_entry(
+        self.are_apart = self.declare_cache_entry(
             "are_apart", self._calc_are_apart, prerequisites=[self._poses]
         )
         self._touches = self.declare_cache_entry(
             "touches", self._calc_touches, prerequisites=[self._poses]
         )
-        self._pushes = self.declare_cache_entry(
+        self.pushes = self.declare_cache_entry(
             "pushes",
             self._calc_pushes,
-            prerequisites=[self._touches, *self.position_ports, *self.velocity_ports],
+            prerequisites=[self._touches, *self.position_ports, *self.velocity_ports, *own],
         )
         self.gap = self.declare_vector_output(
             "gap", 1, self._calc_gap, prerequisites=[self._touches], unit="m", doc="smallest gap"
@@ -253,7 +266,7 @@ class Contact(BodyForceElement):
             "load",
             1,
             self._calc_load,
-            prerequisites=[self._pushes],
+            prerequisites=[self.pushes],
             unit="N",
             doc="sum of the normal forces",
         )
@@ -457,19 +470,27 @@ class Contact(BodyForceElement):
     def _calc_pushes(self, context: Any) -> list[Push]:
         law, found = self.law(context), []
         A, B = (each.motion(context) for each in self.attachments)
-        for touch in self._touches(context):
+        for k, touch in enumerate(self._touches(context)):
             v_A, v_B = (M.V_WF[3:] + cross(M.V_WF[:3], touch.point - M.X_WF.p) for M in (A, B))
             v = v_A - v_B
             rate = dot(v, touch.normal)
             load = law.force(touch.gap, rate)
             sliding = v - rate * touch.normal
             friction = None
-            if self.friction is not None:
+            if self._sticking is not None:
+                friction = self._sticking.force(context, k, touch.normal, load, sliding)
+            elif self.friction is not None:
                 friction = friction_force(
                     load, sliding, self.friction(context), self.transition_velocity(context)
                 )
             found.append(Push(touch, rate, load, sliding, friction))
         return found
+
+    def calc_time_derivatives(self, context: Any) -> Array:
+        """Return the rates of the stretches; without a load they relax."""
+        if self._sticking is None:
+            return np.zeros(0)
+        return np.ravel(self._sticking.rates(context))
 
     def _smallest_gap(self, context: Any) -> Array:
         return nearest(self._touches(context)).gap
@@ -486,11 +507,11 @@ class Contact(BodyForceElement):
         return scalars.array([self._smallest_gap(context)])
 
     def _calc_load(self, context: Any) -> Array:
-        return scalars.array([sum(push.load for push in self._pushes(context))])
+        return scalars.array([sum(push.load for push in self.pushes(context))])
 
     def _begin(self, context: Any) -> dict[Any, Array]:
         """Let steps end soon, so that the control of errors meets the force as it grows."""
-        pushes = self._pushes(context)
+        pushes = self.pushes(context)
         gap, rate = pushes[0].touch.gap, pushes[0].rate
         for push in pushes[1:]:
             closer = push.touch.gap < gap
@@ -522,18 +543,18 @@ class Contact(BodyForceElement):
             return np.inf
         gravity = np.linalg.norm(tree.find_parameter("gravity")(root))
         fall = 2.0 * gravity * max(float(self._smallest_gap(context)), 0.0)
-        rate = min(0.0, *[float(push.rate) for push in self._pushes(context)])
+        rate = min(0.0, *[float(push.rate) for push in self.pushes(context)])
         speed = max(np.sqrt(rate**2 + fall), _SLOW)
         mass = 1.0 / sum(1.0 / each for each in masses)
         return _PART * float(self.law(context).impact_time(mass, speed))
 
     def calc_spatial_forces(self, context: Any) -> list[Array]:
         """Return the spatial force on both bodies about their origins."""
-        apart, nothing = self._are_apart(context), np.zeros((2, 6))
+        apart, nothing = self.are_apart(context), np.zeros((2, 6))
         return list(scalars.skip_where(apart, nothing, lambda: self._spatial_forces(context)))
 
     def _spatial_forces(self, context: Any) -> Array:
-        pushes, total = self._pushes(context), []
+        pushes, total = self.pushes(context), []
         for sign, each in zip((1.0, -1.0), self.attachments, strict=True):
             rest = each.at_rest(context)
             origin, F = rest.X_WF.p - rest.p_BF, np.zeros(6)
@@ -545,32 +566,35 @@ class Contact(BodyForceElement):
 
     def _sum(self, context: Any, calc: Callable[[], Iterable[Array]]) -> Array:
         """Return the sum of what is computed for all places, none where shapes are apart."""
-        return scalars.skip_where(self._are_apart(context), 0.0, lambda: sum(calc()))
+        return scalars.skip_where(self.are_apart(context), 0.0, lambda: sum(calc()))
 
     def calc_stored_energy(self, context: Any) -> Array:
         """Return the energy stored in all places."""
-        return self._sum(
+        stored = self._sum(
             context,
             lambda: (self.law(context).stored_energy(t.gap) for t in self._touches(context)),
         )
+        return stored if self._sticking is None else stored + self._sticking.energy(context)
 
     def calc_conservative_power(self, context: Any) -> Array:
         """Return the power of the elastic forces."""
-        return self._sum(
+        power = self._sum(
             context,
             lambda: (
                 self.law(context).conservative_power(push.touch.gap, push.rate)
-                for push in self._pushes(context)
+                for push in self.pushes(context)
             ),
         )
+        return power if self._sticking is None else power - self._sticking.power(context)
 
     def calc_non_conservative_power(self, context: Any) -> Array:
         """Return the power of damping and friction."""
-        return self._sum(context, lambda: self._lost(context))
+        power = self._sum(context, lambda: self._lost(context))
+        return power if self._sticking is None else power + self._sticking.power(context)
 
     def _lost(self, context: Any) -> Iterator[Array]:
         law = self.law(context)
-        for push in self._pushes(context):
+        for push in self.pushes(context):
             yield law.non_conservative_power(push.touch.gap, push.rate)
             if push.friction is not None:
                 yield dot(push.friction, push.sliding)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import gamma
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from scipy.optimize import brentq
 
+from flexure.blocks.forces.contacts.contact_shapes import Touch
 from flexure.blocks.forces.on_joints.coordinate_law import CoordinateLaw, hunt_crossley_damping
 from flexure.blocks.math import dot
 from flexure.diagrams.values.arrays import Array
@@ -66,6 +68,49 @@ class ContactLaw(CoordinateLaw):
         depth = (0.5 * power * mass * speed**2 / self.stiffness) ** (1.0 / power)
         part = gamma(1.0 + 1.0 / power) / gamma(0.5 + 1.0 / power)
         return 2.0 * np.sqrt(np.pi) * part * depth / speed
+
+
+@runtime_checkable
+class Elastic(Protocol):
+    """A material with elastic constants, such as `Material`."""
+
+    @property
+    def youngs_modulus(self) -> float:
+        """Young's modulus in Pa."""
+
+    @property
+    def poissons_ratio(self) -> float:
+        """Poisson's ratio."""
+
+
+class Push(NamedTuple):
+    """Motion and forces at one touch, in the world.
+
+    Attributes
+    ----------
+    touch : Touch
+        The place; its normal is from B to A.
+    rate : float
+        Rate of the gap.
+    load : float
+        Normal force N >= 0.
+    sliding : array, shape (3,)
+        Velocity of A in B along the surface.
+    friction : array, shape (3,) or None
+        Friction on A.
+    """
+
+    touch: Touch
+    rate: Array
+    load: Array
+    sliding: Array
+    friction: Array | None
+
+    @property
+    def force(self) -> Array:
+        """The force on A."""
+        normal = self.load * self.touch.normal
+        return normal if self.friction is None else normal + self.friction
 
 
 def friction_force(load: Array, velocity: Array, coefficient: Array, transition: Array) -> Array:

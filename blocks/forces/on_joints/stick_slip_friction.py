@@ -178,6 +178,7 @@ class StickSlipFriction(StickingConstraint):
         rests = np.zeros(len(self.rows))
         return np.maximum(law.static_friction, law.strength(rests)) + rests
 
-    def sliding_force(self, context: Any, v: Array, direction: Array) -> Array:
-        """Return the force along each velocity that slips in a direction, 1 or -1."""
-        return self.law(context).force_towards(v, direction)
+    def slip_force(self, context: Any) -> Array:
+        """Return the force along each velocity that slips; none where it sticks."""
+        directions = self.slip_directions(context)
+        return self.law(context).force_towards(self.velocity(context), directions)

@@ -26,6 +26,7 @@ from flexure.blocks.models.mjcf.mjcf_elements import (
     list_what_is_left_out,
 )
 from flexure.blocks.models.mjcf.mjcf_shapes import geom_shape
+from flexure.blocks.models.mjcf.mjcf_tendons import add_tendons
 from flexure.blocks.models.mjcf.mujoco_package import ATTEMPT, mujoco
 from flexure.blocks.models.reading.ignored_elements import LeftOut
 from flexure.blocks.multibody.bodies.bodies import Body, Frame
@@ -76,8 +77,8 @@ def load_mjcf(
     Warns
     -----
     UserWarning
-        When something in the file is left out: contacts, tendons, sensors, actuators other than
-        motors on joints, and so on. The attribute ``left_out`` of the builder lists all of it.
+        When something in the file is left out: contacts, tendons around geoms, sensors, actuators
+        other than motors on joints, and so on. The attribute ``left_out`` of the builder lists all.
 
     See Also
     --------
@@ -91,7 +92,9 @@ def load_mjcf(
     is read: bodies with their inertia; joints of the types hinge, slide, ball and free with
     ``range``, ``ref``, ``damping``, ``stiffness``, ``springref``, ``frictionloss`` and
     ``armature``; sites, which become frames; geoms, which are what bodies look like; equalities of
-    the types connect, weld and joint, which become exact constraints; motors on hinges and slides.
+    the types connect, weld and joint, which become exact constraints; motors on hinges and slides;
+    springs and dampers of tendons between two sites, which become a `LinearSpringDamper`, or a
+    `Cable` if they have play from zero length, and of fixed tendons, a `CompliantCoupling`.
 
     A body with several joints gets bodies without mass between them, called ``<body>_1`` and so on.
     Springs are called ``<joint>_spring``, and friction ``<joint>_friction``, which is that of
@@ -175,6 +178,7 @@ class _Loader:
         add_forces(self.builder, model, self.joints)
         add_motors(self.builder, model, self.joints, self.names, self.left_out)
         add_constraints(self.builder, model, self.bodies, self.joints, self.names, self.left_out)
+        add_tendons(self.builder, model, self.bodies, self.joints, self.names, self.left_out)
         list_what_is_left_out(model, self.names, self.left_out)
 
     def _add_body(self, number: int) -> None:

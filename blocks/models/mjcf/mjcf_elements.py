@@ -21,11 +21,16 @@ from flexure.blocks.multibody.joints.weld import WeldJoint
 from flexure.blocks.multibody.plants.plant_builder import PlantBuilder
 
 #: Of each kind of things, what shares its names.
-_PLACES = {"body": "frames", "site": "frames", "joint": "joints", "equality": "joints"}
+_PLACES = {
+    "body": "frames",
+    "site": "frames",
+    "joint": "joints",
+    "equality": "joints",
+    "tendon": "joints",
+}
 
 #: What a model may have, and a plant does not, by the name of its count: its kind.
 _COUNTED = {
-    "ntendon": "tendon",
     "nsensor": "sensor",
     "nkey": "key",
     "nflex": "flex",

@@ -38,6 +38,8 @@ class Multipliers(NamedTuple):
         What was solved; None without constraints.
     wanted : sequence of array
         Its right-hand side, for each constraint.
+    frictions : mapping of int to array, optional
+        The slip forces of friction that follows the loads, by numbers of constraints.
     """
 
     values: list[Array]
@@ -45,6 +47,7 @@ class Multipliers(NamedTuple):
     rates: Array
     equations: UpheldEquations | None = None
     wanted: Sequence[Array] = ()
+    frictions: Mapping[int, Array] | None = None
 
 
 class UpheldEquations:

@@ -16,6 +16,7 @@ from flexure.blocks.multibody.constrained_dynamics.tree_totals import declare_to
 from flexure.blocks.multibody.constraints import (
     Constraint,
     FrameConstraint,
+    LoadedFriction,
     StickingConstraint,
     SwitchedConstraint,
     UnilateralConstraint,
@@ -212,7 +213,7 @@ class MultibodyTree(TreeDynamics):
             f"{joint.name}_reaction",
             6,
             partial(self._calc_reaction, mobilizer),
-            prerequisites=[self._transmitted, self.placements],
+            prerequisites=[self.transmitted, self.placements],
             element_names=SPATIAL_FORCE,
             doc="moment about Mo and force on the child body by the joint, in the frame M on it",
         )
@@ -306,7 +307,7 @@ class MultibodyTree(TreeDynamics):
             )
         elif isinstance(constraint, StickingConstraint):
             needs: list[Prerequisite] = [self.moving_velocities, constraint.modes]
-            joint = constraint.joint
+            follows_load, joint = isinstance(constraint, LoadedFriction), constraint.joint
             self.declare_vector_output(
                 f"{name}_generalized_force",
                 joint.num_velocities,
@@ -318,7 +319,7 @@ class MultibodyTree(TreeDynamics):
                 f"{name}_non_conservative_power",
                 1,
                 constraint.power,
-                prerequisites=needs,
+                prerequisites=[*needs, self.multipliers] if follows_load else needs,
                 unit="W",
             )
 
@@ -362,4 +363,4 @@ class MultibodyTree(TreeDynamics):
         return self.moving_velocities(context)[part]
 
     def _calc_reaction(self, mobilizer: Mobilizer, context: Any) -> Array:
-        return reaction(mobilizer, self.placements(context), self._transmitted(context))
+        return reaction(mobilizer, self.placements(context), self.transmitted(context))

@@ -23,6 +23,10 @@ from flexure.blocks.multibody.constrained_dynamics.constrained_motion import (
     UpheldEquations,
     find_multipliers,
 )
+from flexure.blocks.multibody.constrained_dynamics.joint_loads import (
+    transmitted_under,
+    with_loaded_friction,
+)
 from flexure.blocks.multibody.constrained_dynamics.mode_changes import declare_mode_changes
 from flexure.blocks.multibody.constrained_dynamics.projection import (
     calc_correction,
@@ -32,10 +36,12 @@ from flexure.blocks.multibody.constraints.constraint import (
     Condition,
     ConstrainedTree,
     Constraint,
-    constraint_forces,
 )
 from flexure.blocks.multibody.constraints.stabilization import declare_constraints
-from flexure.blocks.multibody.constraints.sticking_constraint import StickingConstraint
+from flexure.blocks.multibody.constraints.sticking_constraint import (
+    LoadedFriction,
+    StickingConstraint,
+)
 from flexure.blocks.multibody.constraints.switched_constraint import (
     SwitchedCoordinates,
     held_still,
@@ -50,17 +56,15 @@ from flexure.blocks.multibody.trees.component_names import SPATIAL_FORCE, along_
 from flexure.blocks.multibody.trees.coupled_articulation import articulate_coupled
 from flexure.blocks.multibody.trees.coupled_inertia import (
     CouplingInput,
-    added_forces,
     coupled_weights,
 )
-from flexure.blocks.multibody.trees.inverse_dynamics import generalized_forces, missing_forces
+from flexure.blocks.multibody.trees.inverse_dynamics import generalized_forces
 from flexure.blocks.multibody.trees.kinematics import (
     calc_accelerations,
     calc_motions,
     calc_placements,
     world_inertias,
 )
-from flexure.blocks.multibody.trees.reactions import transmitted_forces
 from flexure.blocks.multibody.trees.topology import Topology
 from flexure.blocks.multibody.trees.tree_constants import (
     TreeConstants,
@@ -253,7 +257,7 @@ class TreeDynamics(ConstrainedTree):
         self.multipliers = self.declare_cache_entry(
             "multipliers",
             self._calc_multipliers,
-            prerequisites=[*acting, self.motions, self.conditions],
+            prerequisites=[*acting, self.motions, self.inertias, self.conditions],
         )
         self.multipliers.needs_start = True
         self.rates = self.declare_cache_entry(
@@ -266,11 +270,11 @@ class TreeDynamics(ConstrainedTree):
             self._calc_body_accelerations,
             prerequisites=[self.motions, self.rates],
         )
-        self._transmitted = self.declare_cache_entry(
+        self.transmitted = self.declare_cache_entry(
             "transmitted_forces",
             self._calc_transmitted,
             prerequisites=[
-                *(self.body_accelerations, self.motions, self.inertias, *on_bodies),
+                *(self.rates, self.motions, self.inertias, *on_bodies),
                 *([self.conditions, self.multipliers] if self.constraints else []),
             ],
         )
@@ -487,6 +491,7 @@ class TreeDynamics(ConstrainedTree):
             return Multipliers([], [], self.articulation(context).rates())
         equations, conditions = self.upheld_equations(context), self.conditions(context)
         found = find_multipliers(equations, conditions, self._stabilization.pace(context))
+        found = with_loaded_friction(self, context, found)
         return found._replace(rates=held_still(self, context, found.rates))
 
     def _calc_joint_accelerations(self, context: Any) -> Array:
@@ -529,20 +534,13 @@ class TreeDynamics(ConstrainedTree):
             forces[number] = forces[number] + force if number in forces else force
         return forces
 
-    def _constraint_forces(self, context: Any) -> dict[int, Array]:
-        """Return the spatial forces of all constraints by the numbers of the bodies."""
-        if not self.constraints:
-            return {}
-        values = self.multipliers(context).values
-        return constraint_forces(self.placements(context), self.conditions(context), values)
-
     def forces_at_rest(self, context: Any) -> Array:
         """Return the generalized forces of gravity and of all inputs, and of dampers at v."""
-        placements, forces = self.placements(context), self._given_forces(context)
+        placements, forces = self.placements(context), self.given_forces(context)
         along_joints = self.joint_forces(context) + self.coupled_weights(context)[1]
         return generalized_forces(self.topology, placements, forces) + along_joints
 
-    def _given_forces(self, context: Any) -> list[Array]:
+    def given_forces(self, context: Any) -> list[Array]:
         """Return weight and inputs of each body as a spatial force about Bo, in the world."""
         forces = self.gravity_forces(context)
         for number, force in self._applied_body_forces(context).items():
@@ -550,10 +548,12 @@ class TreeDynamics(ConstrainedTree):
         return forces
 
     def joint_forces(self, context: Any) -> Array:
-        """Return the generalized forces along the joints: damping and all inputs."""
+        """Return the generalized forces along the joints but friction by loads: damping, inputs."""
         forces = self.damping_forces(context) + self.generalized_force(context)
         forces = self.added_on_joints(context, forces, internal=True, external=True)
         for friction in self.frictions:
+            if isinstance(friction, LoadedFriction):  # which the multipliers bring about
+                continue
             k = self.velocities_of(friction.joint)
             parts = forces[: k.start], forces[k] + friction.slip_force(context), forces[k.stop :]
             forces = np.concatenate(parts)
@@ -564,17 +564,8 @@ class TreeDynamics(ConstrainedTree):
         return -self.constants.dampings(context) * self.moving_velocities(context)
 
     def _calc_transmitted(self, context: Any) -> list[Array]:
-        forces = self._given_forces(context)
-        for number, force in self._constraint_forces(context).items():
-            forces[number] = forces[number] + force
-        motions, inertias = self.motions(context), self.inertias(context)
-        couplings, A = self.constants.couplings(context), self.body_accelerations(context)
-        if couplings:
-            carried, _ = added_forces(self.topology, couplings, A, self.rates(context))
-            for number, F in carried.items():
-                forces[number] = forces[number] - F
-        missing = missing_forces(motions, inertias, forces, A)
-        return transmitted_forces(self.topology, self.placements(context), missing)
+        values = self.multipliers(context).values if self.constraints else []
+        return transmitted_under(self, context, self.rates(context), values)
 
     def added_on_joints(
         self, context: Any, forces: Array, *, internal: bool, external: bool

@@ -33,6 +33,7 @@ from flexure.blocks.multibody.constraints.rolling import (
     RollingSphere as RollingSphere,
 )
 from flexure.blocks.multibody.constraints.sticking_constraint import (
+    LoadedFriction as LoadedFriction,
     StickingConstraint as StickingConstraint,
 )
 from flexure.blocks.multibody.constraints.switched_constraint import (

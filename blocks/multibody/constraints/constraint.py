@@ -88,6 +88,7 @@ class ConstrainedTree(TreeBase):
     conditions: CacheEntry
     multipliers: CacheEntry
     rates: CacheEntry
+    transmitted: CacheEntry
     impacts_are_sequential = False  # the plant builder says so
 
     @property

@@ -7,8 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from flexure.blocks.math import dot
 from flexure.blocks.multibody.constraints.switched_constraint import Row, SwitchedCoordinates
 from flexure.blocks.multibody.joints.base.joint import Joint
+from flexure.blocks.multibody.trees.reactions import reaction
 from flexure.diagrams import scalars
 from flexure.diagrams.values.arrays import Array
 
@@ -18,7 +20,7 @@ _FAINTEST = 1e-30  # a rate that is positive, and next to none
 class StickingConstraint(SwitchedCoordinates):
     """Friction along every velocity v of a joint: it holds v = 0, or opposes the slip.
 
-    A subclass tells the greatest force with which it holds, and the force while it slips.
+    A subclass returns the greatest force with which it holds, and the force while it slips.
     """
 
     MODES = "0 sticks, 1 or -1 slips in that direction"
@@ -34,8 +36,8 @@ class StickingConstraint(SwitchedCoordinates):
         """Return the force up to which each velocity is held."""
 
     @abstractmethod
-    def sliding_force(self, context: Any, v: Array, direction: Array) -> Array:
-        """Return the force along each velocity that slips in a direction, 1 or -1."""
+    def slip_force(self, context: Any) -> Array:
+        """Return the force along each velocity that slips; none where it sticks."""
 
     @property
     def still(self) -> Array:
@@ -50,12 +52,12 @@ class StickingConstraint(SwitchedCoordinates):
             for mode, rate, still in zip(modes, v, self.still, strict=True)
         ]
 
-    def slip_force(self, context: Any) -> Array:
-        """Return the force along each velocity that slips; none where it sticks."""
+    def slip_directions(self, context: Any) -> Array:
+        """Return the direction in which each velocity slips, 1 or -1; 0 where it sticks."""
         # A slip that has passed through zero goes on smoothly up to the event that ends it.
         v, modes = self.velocity(context), self.modes(context)
         begins = np.where(np.abs(v) <= self.still, 0.0, np.sign(v))
-        return self.sliding_force(context, v, np.where(modes == 0.0, begins, modes))
+        return np.where(modes == 0.0, begins, modes)
 
     def force(self, context: Any) -> Array:
         """Return the whole force along each velocity, also where it sticks."""
@@ -101,3 +103,38 @@ class StickingConstraint(SwitchedCoordinates):
         v = self.velocity(context)
         rests = np.abs(v) <= self.still
         return scalars.array(np.where(rests, self.modes(context), np.sign(v)))
+
+
+class LoadedFriction(StickingConstraint):
+    """Friction along the one velocity of a joint, in proportion to the loads that it transmits.
+
+    A subclass returns the loads that rub, as parts that are linear in the reaction of the joint,
+    and the coefficients of friction.
+    """
+
+    @abstractmethod
+    def loads(self, context: Any, F: Array) -> list[Array]:
+        """Return the parts of a reaction F that rub, of which the sizes are added.
+
+        The reaction is the moment about Mo and the force on the child body, expressed in M. Parts
+        are forces, or times levers where the joint turns.
+        """
+
+    @abstractmethod
+    def coefficients(self, context: Any) -> tuple[Array, Array]:
+        """Return the coefficients of friction of a slip, and up to which it sticks."""
+
+    def breakaway_force(self, context: Any) -> Array:
+        """Return the force up to which the velocity is held under the present reaction."""
+        tree = self.tree
+        mobilizer = tree.topology.mobilizer_of(self.joint)
+        F = reaction(mobilizer, tree.placements(context), tree.transmitted(context))
+        sizes = [np.sqrt(dot(part, part)) for part in self.loads(context, F)]
+        _, most = self.coefficients(context)
+        return scalars.array([most * sum(sizes)])
+
+    def slip_force(self, context: Any) -> Array:
+        """Return the force that belongs to the reaction under it."""
+        found = self.tree.multipliers(context).frictions
+        force: Array = found[self.index]
+        return force

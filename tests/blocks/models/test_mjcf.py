@@ -226,6 +226,54 @@ def test_what_plants_do_not_have_is_listed_and_said() -> None:
     assert builder.frame("s").body.name == "a_b"
 
 
+TENDONS = f"""
+<mujoco>
+  <option gravity="0.3 0.2 -9"/>
+  <worldbody>
+    <site name="roof" pos="0.1 0.2 0.5"/>
+    <body name="bob" pos="0 0 0.1">
+      <joint name="x" type="slide" axis="1 0 0" ref="0.1"/><joint name="turn" axis="0 1 0"/>
+      <geom size="0.1" mass="2" {FREE}/><site name="eye" pos="0.1 0 0.05"/>
+      <body name="tip" pos="0 0 -0.4">
+        <joint name="swing" axis="0 1 0.1"/><geom size="0.05" pos="0.1 0 0" mass="1" {FREE}/>
+        <site name="end" pos="0 0 -0.1"/>
+      </body>
+    </body>
+  </worldbody>
+  <tendon>
+    <spatial name="spring" stiffness="300" damping="2" springlength="0.2">
+      <site site="roof"/><site site="eye"/></spatial>
+    <spatial name="damper" damping="5"><site site="roof"/><site site="end"/></spatial>
+    <spatial name="rope" stiffness="900" springlength="0 0.4">
+      <site site="roof"/><site site="end"/></spatial>
+    <fixed name="mix" stiffness="20" damping="0.7" springlength="0.3">
+      <joint joint="x" coef="2"/><joint joint="swing" coef="-0.5"/></fixed>
+  </tendon>
+</mujoco>"""
+
+
+def test_tendons_pull_as_those_of_mujoco() -> None:
+    model = mujoco.MjModel.from_xml_string(TENDONS)
+    plant = fx.load_mjcf(TENDONS).build()
+    names, rng = ["x", "turn", "swing"], np.random.default_rng(5)
+    order = [plant.tree.velocities_of(plant.joint(name)).start for name in names]
+    for _ in range(5):
+        data, context = mujoco.MjData(model), plant.create_default_context()
+        data.qpos[:], data.qvel[:] = 0.5 * rng.normal(size=(2, 3))
+        mujoco.mj_forward(model, data)
+        for name, q, v in zip(names, data.qpos, data.qvel, strict=True):
+            plant.joint(name).positions.set(context, [q])
+            plant.joint(name).velocities.set(context, [v])
+        np.testing.assert_allclose(plant.calc_vdot(context)[order], data.qacc, rtol=1e-8)
+
+
+def test_tendons_of_other_kinds_are_left_out_by_name() -> None:
+    played = TENDONS.replace('springlength="0 0.4"', 'springlength="0.1 0.4"')
+    limited = played.replace('name="mix"', 'name="mix" range="-1 1" limited="true"')
+    with pytest.warns(UserWarning, match="the tendon 'rope'.*the range of the tendon 'mix'"):
+        fx.load_mjcf(limited)
+
+
 @pytest.mark.parametrize(
     "source", ["<mujoco><nothing/></mujoco>", "<", "<sdf/>", "no such file.xml"]
 )

@@ -12,6 +12,7 @@ _BLOCK = fx.BodyShape.box(size=(2.0, 3.0, 2.5)).moved((0.1, 0.2, -0.3))
 _PROFILE = [(-1.5, -1.0), (1.5, -1.5), (1.0, 2.0), (0.0, 0.5), (-1.5, -1.0)]
 _SOFT: dict[str, Any] = {"stiffness": 30.0, "damping": 0.2}
 _RUBBING = {**_SOFT, "friction": 0.4, "transition_velocity": 0.1}
+_STICKING = {**_SOFT, "friction": 0.4, "tangential_stiffness": 20.0, "relaxation_time": 0.2}
 
 
 def contacts(world: Any, left: Any, right: Any) -> dict[str, partial[Any]]:
@@ -27,6 +28,14 @@ def contacts(world: Any, left: Any, right: Any) -> dict[str, partial[Any]]:
             _BLOCK,
             {**_RUBBING, "exponent": 1.5},
         ),
+        "Contact that sticks": (
+            left,
+            _BLOCK,
+            right,
+            _BALL,
+            {**_STICKING, "static_friction": 0.7, "stribeck_velocity": 0.5},
+        ),
+        "Contact that sticks to the ground": (world, "half_space", right, _PILL, _STICKING),
         "Contact of profiles": (left, _PROFILE, right, _PROFILE, _RUBBING),
         "Contact of a profile and a capsule": (left, _PROFILE, right, _PILL, _SOFT),
         "Contact on the ground": (

@@ -134,6 +134,16 @@ def constraint_calls() -> dict[str, Make]:
             stribeck_velocity=0.1,
             viscous_friction=0.5,
         ),
+        "BearingFriction": whole(
+            fx.BearingFriction,
+            name="c",
+            joint=shaft,
+            friction=0.1,
+            static_friction=0.2,
+            radius=0.01,
+            length=0.05,
+            thrust_radius=0.02,
+        ),
         "VelocityConstraint": whole(
             fx.VelocityConstraint, name="c", joints=[shaft], function=lambda q, v, t: v[0] - t
         ),

@@ -313,6 +313,30 @@ def stops_and_friction() -> fx.Plant:
     return builder.build()
 
 
+def loaded_bearings() -> fx.Plant:
+    """Return a chain on a guide in a loop, with friction by the loads on all of its bearings."""
+    rng, builder = np.random.default_rng(16), fx.PlantBuilder("loaded_bearings")
+    base, bodies = builder.world, []
+    for kind in ("prismatic", "revolute", "revolute"):
+        base = hang(builder, kind, base, rng)
+        bodies.append(base)
+    guide, first, second = builder.joints
+    tip = builder.add_frame("tip", bodies[2], (0.2, 0.1, 0.0))
+    rail = fx.PointOnPlane("rail", builder.world, tip, (0, 0, 0), (0.2, 0.1, 1.0))
+    builder.add_constraint(rail)
+    builder.add_constraint(
+        fx.BearingFriction(
+            "slide", guide, friction=0.04, static_friction=0.08, length=1.2, radius=0.4
+        )
+    )
+    builder.add_constraint(
+        fx.BearingFriction("pin", first, friction=0.1, radius=0.02, length=0.2, thrust_radius=0.03)
+    )
+    builder.add_constraint(fx.BearingFriction("end", second, friction=0.3, radius=0.01))
+    builder.add_energy_ledger()
+    return builder.build()
+
+
 def rigid_contacts() -> fx.Plant:
     """Return a box that may fall on the ground, on a rope, and a bob that may strike it."""
     rng, builder = np.random.default_rng(15), fx.PlantBuilder("rigid_contacts")
@@ -352,6 +376,7 @@ MECHANISMS: dict[str, Callable[[], fx.Plant]] = {
     "wheels and skates": wheels,
     "stops and friction": stops_and_friction,
     "rigid contacts": rigid_contacts,
+    "loaded bearings": loaded_bearings,
 }
 #: Names of what a run tries: joints, elements and constraints in four plants, or all.
 TRIED_MECHANISMS = by_tier(

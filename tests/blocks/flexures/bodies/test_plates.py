@@ -174,6 +174,10 @@ def test_a_disc_without_a_hole_and_a_mesh_of_a_user_agree() -> None:
         (lambda: fx.PlateMesh([[0, 0], [1, 0], [1, 1]], [[0, 1, 2, 3]]), "from 0 to 2"),
         (lambda: fx.PlateMesh([[0, 0], [1, 1], [1, 0], [0, 1]], [[0, 1, 2, 3]]), "convex"),
         (lambda: fx.PlateMesh([[0, 0]], [[0, 0]]), "shape"),
+        (
+            lambda: fx.PlateMesh(np.eye(3)[:, :2], [[0, 1, 2, 2], [2, 0, 0, 1]]),
+            "several with the nodes of cell 0",
+        ),
         (lambda: fx.PlateMesh(np.eye(4)[:, :2], [[0, 1, 2, 2.5]]), "whole numbers"),
         (lambda: fx.PlateMesh(np.eye(4)[:, :2], [[0, 1, 2, 1e30]]), "whole numbers"),
         (

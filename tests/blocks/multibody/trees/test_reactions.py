@@ -10,6 +10,7 @@ from hypothesis import given, settings, strategies as st
 
 import flexure as fx
 from flexure.blocks.math import rotate_spatial, shift_spatial_force
+from flexure.blocks.multibody.constraints import LoadedFriction
 from flexure.diagrams.checks.errors import AlgebraicLoopError
 from tests.support.mechanics.mechanisms import (
     BOX,
@@ -104,6 +105,9 @@ def test_reactions_do_only_the_work_of_the_coordinates(name: str) -> None:
         context = random_context(plant, rng)
         tree, v = plant.tree, plant.get_velocities(context)
         along = tree.joint_forces(context.find_leaf(tree))
+        for friction in tree.frictions:
+            if isinstance(friction, LoadedFriction):
+                along[tree.velocities_of(friction.joint)] += friction.slip_force(context)
         along = along - tree.constants.reflected_inertia(context) * tree.accelerations(context)
         values = tree.multipliers(context).values
         for condition, multipliers in zip(tree.conditions.eval(context), values, strict=True):
