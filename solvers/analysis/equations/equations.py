@@ -250,11 +250,17 @@ def shown(context: Context, place: Place) -> Shown:
 
 def read_equations(store: Store, outputs: Iterable[Shown]) -> list[Any]:
     """Read derivatives and outputs, numbers or symbols."""
+    values = read_outputs(store, outputs)
+    return [*store.time_derivatives(), *values]
+
+
+def read_outputs(store: Store, outputs: Iterable[Shown]) -> list[Any]:
+    """Read outputs, numbers or symbols."""
     values: list[Any] = []
     for slot, part in outputs:
         value = store.x if slot is None else store.value(slot)
         values += [value[k] for k in part]
-    return [*store.time_derivatives(), *values]
+    return values
 
 
 def state_names(context: Context) -> list[str]:

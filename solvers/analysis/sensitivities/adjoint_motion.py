@@ -92,9 +92,12 @@ class _Steps:
             self._rows = np.append(self._rows, high - 1)
         self.spans = np.column_stack([times[:-1], times[1:], clips[1:]])
         self._snapshot = ledger.snapshot(low)
-        self.breaks = bool(np.any(self.spans[-1:, 2] < self.spans[-1:, 1]))
-        self.is_instant = times[-1] - times[0] <= _COINCIDENT * math.ulp(times[-1])
-        self.first, self.last = self.instant(0), self.instant(len(self.spans))
+        self.first, self.last = (
+            Instant(float(time), x, self._snapshot)
+            for time, x in zip(times[[0, -1]], ledger.states(self._rows[[0, -1]]), strict=True)
+        )
+        self.breaks = self.taken > 0 and bool(clips[-1] < times[-1])
+        self.is_instant = self.last.time - self.first.time <= _COINCIDENT * math.ulp(times[-1])
 
     def earlier(self) -> _Steps | None:
         """Return the piece before."""
@@ -105,9 +108,8 @@ class _Steps:
         return self._ledger.states(self._rows[first:last])
 
     def instant(self, k: int) -> Instant:
-        """Return the values at the beginning of a step, or at the end of the last one."""
-        time = self._ledger.times[self._rows[k]] if k == len(self.spans) else self.spans[k, 0]
-        return Instant(float(time), self.states(k, k + 1)[0], self._snapshot)
+        """Return the values at the beginning of a step."""
+        return Instant(float(self.spans[k, 0]), self.states(k, k + 1)[0], self._snapshot)
 
 
 class AdjointMotion:
@@ -153,12 +155,13 @@ class AdjointMotion:
         keys: list[Key] = [key for variable in variables for key in variable.keys]
         own = [key for variable in self._own for key in variable.keys]
         self._assembled = AssembledSlopes(self._context, self._own, exact_jacobian)
-        self._events = EventSlopes(self._context, own, attempt)
+        outputs = [shown(self._context, each) for each in signals]
+        read = partial(read_equations, outputs=outputs)
+        self._events = EventSlopes(self._context, own, attempt, outputs)
         self._rates = Derivatives(store, compiled=True)
         held = [key for each in self._events.held for key in each.keys]
         self._initial = initial_jacobian(self._context, keys, held, attempt)
         self._breaks = BreakSlopes(self._context, [*held, *own], attempt)
-        read = partial(read_equations, outputs=[shown(self._context, each) for each in signals])
         self._equations = self._traced(read, [*held, *own])
         self.why = ""
         self._native: tuple[BoundProgram, AdjointProgram] | None = None
@@ -430,7 +433,8 @@ class _Passage:
         found, *others = [each for order in orders for each in pulled(order, weights, gained)]
         which = [k for jump in orders[0] if jump.crossing is not None for k in jump.events]
         least = _ROUNDING * np.max(np.abs(found), initial=0.0)
-        if any(np.any(np.abs(each - found) > _ALIKE * np.abs(found) + least) for each in others):
+        is_alike = partial(np.allclose, found, rtol=_ALIKE, atol=least)
+        if not all(map(is_alike, others)):
             expected = "events one after the other"
             raise events.refusal(before.time, which, expected, "at once, whose order matters")
         n = len(run.adjoint)

@@ -31,6 +31,7 @@ from flexure.diagrams.checks.errors import EvaluationError, quoted
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.values.arrays import FloatArray, freeze
 from flexure.diagrams.values.events import Event, Periodic, Settling, Witness
+from flexure.solvers.analysis.equations.equations import Shown, read_outputs
 from flexure.solvers.analysis.equations.kept_equations import TracedEquations, kept_equations
 from flexure.solvers.analysis.sensitivities.break_slopes import gap_of
 from flexure.solvers.analysis.sensitivities.sampled_slopes import SampledSlopes
@@ -94,12 +95,15 @@ class Jump:
         By how much the instant moves with states, held values and numbers.
     events : list of int
         The state events that take place, and breaks at which the rates jump.
+    shows : bool
+        Whether it may change the signals that a number is computed from.
     """
 
     rounds: list[list[tuple[list[int], csc_array]]]
     gain: FloatArray
     crossing: FloatArray | None = None
     events: list[int] = field(default_factory=list)
+    shows: bool = True
 
     def pull(self, weights: FloatArray, gained: float) -> FloatArray:
         """Return weights before the instant of those after it.
@@ -120,8 +124,11 @@ class Jump:
 
 
 def pulled(jumps: Sequence[Jump], weights: FloatArray, gained: float) -> Iterator[FloatArray]:
-    """Yield weights before jumps of those after, for each cause to which a gain may belong."""
-    for gaining in [jump for jump in jumps if jump.crossing is not None] or jumps:
+    """Yield weights before jumps of those after, for each cause to which a gain may belong.
+
+    A number gains nothing from a cause that changes none of the signals that it is computed from.
+    """
+    for gaining in [jump for jump in jumps if jump.shows] or jumps:
         found = weights
         for jump in reversed(jumps):
             found = jump.pull(found, gained if jump is gaining else 0.0)
@@ -139,14 +146,22 @@ class EventSlopes(SampledSlopes):
         The parameters and fixed inputs.
     attempt : str
         Beginning of messages.
+    signals : sequence of Shown
+        The outputs that a number is computed from.
     """
 
     _triggers = (Periodic, Witness, Settling)
     _beyond = (((TIME, 0, 0), 0),)
 
-    def __init__(self, context: Context, keys: Sequence[Key], attempt: str) -> None:
+    def __init__(
+        self,
+        context: Context,
+        keys: Sequence[Key],
+        attempt: str,
+        signals: Sequence[Shown],
+    ) -> None:
         super().__init__(context, keys, attempt)
-        self._context = context
+        self._context, self._signals = context, signals
         held = [key for each in self.held for key in each.keys]
         self._witnesses = [
             k for k, (_, event) in enumerate(self._events) if isinstance(event.trigger, Witness)
@@ -234,6 +249,7 @@ class EventSlopes(SampledSlopes):
         own = {k for cause in causes for k in cause.events if cause.way is not None}
         now = math.nextafter(time, -math.inf) if BREAK in own else time
         self._restore(before)
+        shown = self._shown(now) if len(causes) > 1 else np.zeros(0)
         for cause in causes:
             jump, breaks = Jump([], np.zeros(0), cause.way), BREAK in cause.events
             if cause.way is not None:
@@ -255,6 +271,10 @@ class EventSlopes(SampledSlopes):
                     jump.events = [] if gap_of(rates, time, here.x) is None else [BREAK]
                 jump.gain = self._gain(jump, slope, rates(now, store.x))
                 store.set_motion(time, store.x)
+            if len(causes) > 1:
+                before_it, shown = shown, self._shown(now)
+                size = np.maximum(np.abs(before_it), np.abs(shown))
+                jump.shows = bool(np.any(np.abs(shown - before_it) > _SOLVED * size))
             found.append(jump)
         if after is not None and not self._leads_to(after):
             if len(causes) > 1:
@@ -262,6 +282,14 @@ class EventSlopes(SampledSlopes):
             lead = "updates that lead from the values before to those after"
             raise self.refusal(time, sorted(own), lead, "which lead elsewhere")
         return found
+
+    def _shown(self, time: float) -> FloatArray:
+        """Return the signals at a time, with the other values of the context."""
+        store, now = self._store, self._store.time
+        store.set_motion(time, store.x)
+        found = read_outputs(store, self._signals)
+        store.set_motion(now, store.x)
+        return np.array(found, dtype=float)
 
     def _update(self, events: Sequence[int], own: set[int], jump: Jump, *, following: bool) -> None:
         """Run the updates of a cause, and those of other events that follow from their jumps."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -119,11 +121,93 @@ def test_a_tick_and_a_crossing_at_once() -> None:
     assert [found[k] for k in ("rate", "p", "top")] == pytest.approx([0.0, 0.5, 0.3], abs=1e-8)
 
 
+class Bell(fx.LeafSystem):
+    """ẋ = (rate + m, x₀ - 0.3 x₁ + m), where m turns from 0 to 1 and x₁ ← x₁/2 + p, at a time.
+
+    That is when x₀ rises through a level, at ticks, or at a given time, where x₁ stays.
+    """
+
+    def __init__(self, name: str, kind: str, at: float) -> None:
+        super().__init__(name)
+        numbers = {"rate": 1.0, "top": at, "p": 0.7, "at": at}
+        self.p = {k: self.declare_numeric_parameter(k, value) for k, value in numbers.items()}
+        self.x = self.declare_continuous_state(z=2)
+        self.mode = self.declare_discrete_state("mode", 0.0)
+        self.y = self.declare_vector_output("y", 1, lambda c: self.x(c)[:1] + self.mode(c))
+        self.breaks = kind == "break"
+        if kind == "crossing":
+            watch = fx.Witness(lambda c: self.x(c)[0] - self.p["top"](c), "rising")
+            self.declare_unrestricted_update(self.ring, watch)
+        if kind == "tick":
+            self.declare_unrestricted_update(self.ring, fx.Periodic(at, offset=at))
+
+    def calc_time_derivatives(self, context: Any) -> Any:
+        turned, x = self.mode(context)[0], self.x(context)
+        if self.breaks:
+            turned = np.where(context.time >= self.p["at"](context), 1.0, 0.0)
+        return [self.p["rate"](context) + turned, x[0] - 0.3 * x[1] + turned]
+
+    def calc_next_break_time(self, context: Any) -> Any:
+        at = self.p["at"](context)
+        return np.where(context.time < at, at, np.inf) if self.breaks else np.inf
+
+    def ring(self, context: Any) -> Any:
+        x = self.x(context)
+        return {self.x: [x[0], 0.5 * x[1] + self.p["p"](context)], self.mode: [1.0]}
+
+
+def check_bells(*kinds: str, at: float, rates: Sequence[float]) -> None:
+    """Compare gradients with differences where all of the bells ring at once but for rounding."""
+    system = pair([Bell(f"b{k}", kind, at) for k, kind in enumerate(kinds)])
+    context, directions = system.create_default_context(), dict[str, Any]()
+    for k, (kind, rate) in enumerate(zip(kinds, rates, strict=True)):
+        context.set(f"b{k}.rate", rate)
+        context.set(f"b{k}.top", rate * at)
+        directions |= {f"b{k}.rate": 0.3 - 0.2 * k, f"b{k}.top": 0.4, f"b{k}.p": -0.5 + 0.3 * k}
+        directions |= {f"b{k}.at": 0.2 - 0.3 * k} if kind == "break" else {}
+    finals = [(k + 1.0) * m.final(f"b{k}.x[1]") for k in range(len(kinds))]
+    for metric in (finals[0] + m.largest(*finals), m.rms("b0.y")):
+        found = fx.gradient(metric, system, 1.7 * at, directions, context=context, rtol=1e-10)
+        expected, _ = differences(metric, system, 1.7 * at, directions, context)
+        assert along(found, directions) == pytest.approx(expected, rel=1e-5, abs=1e-6), kinds
+
+
+@needs_llvmlite
+def test_a_crossing_beside_a_jump_that_moves() -> None:
+    check_bells("crossing", "break", at=0.1 * 3.0, rates=(0.7, 1.0))
+
+
+@pytest.mark.full
+@needs_llvmlite
+def test_all_kinds_of_instants_that_coincide() -> None:
+    """Rates and times whose products rounding moves to one side or the other."""
+    kinds = itertools.product(("crossing", "tick", "break"), repeat=3)
+    for k, each in enumerate(kinds):
+        if each.count("break") < 2:
+            rates = [(1.0, 0.3, 0.7, 1.1, 3.0)[(k + 2 * j) % 5] for j in range(3)]
+            check_bells(*each, at=(0.5, 0.3, 0.7, 0.1 * 3.0)[k % 4], rates=rates)
+
+
+def test_an_order_that_matters_is_refused() -> None:
+    """The same bell rings at a crossing and at a tick."""
+
+    class Heard(Bell):
+        """A bell with two clappers."""
+
+        def __init__(self) -> None:
+            super().__init__("heard", "crossing", 0.5)
+            self.declare_unrestricted_update(self.ring, fx.Periodic(0.5, offset=0.5))
+
+    system = Heard()
+    with pytest.raises(EvaluationError, match=r"t = 0\.5 s: expected events one after the other"):
+        fx.gradient(m.final("x[1]"), system, 0.8, ["rate", "top"])
+
+
 def test_a_change_of_mode_beside_large_states_is_not_lost() -> None:
     """An instant behind which a mode differs from what updates give has no derivatives."""
     system = Hybrid(["relay"])
     context = system.create_default_context()
-    events = EventSlopes(context, [], "Cannot differentiate")
+    events = EventSlopes(context, [], "Cannot differentiate", [])
     for size in (1.0, 1e7, 1e9):
         context.continuous_state = [0.1 * size, size, -size]
         before = Instant(0.0, context.store.x, Snapshot.of(context))
