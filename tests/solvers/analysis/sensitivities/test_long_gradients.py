@@ -13,6 +13,7 @@ import flexure as fx
 from flexure.solvers.analysis.sensitivities import gradients
 from tests.solvers.analysis.sensitivities.test_gradients import Ball, Hybrid, drawn, servo
 from tests.support.native.native import needs_llvmlite
+from tests.support.tiers import crossed
 
 m = fx.metrics
 
@@ -36,8 +37,7 @@ CASES: dict[str, Any] = {
 
 
 @needs_llvmlite
-@pytest.mark.parametrize("method", ["RK45", "DOP853", "ESDIRK4"])
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize(("case", "method"), crossed(CASES, ["RK45", "DOP853", "ESDIRK4"]))
 def test_checkpoints_change_no_bit(case: str, method: str, monkeypatch: pytest.MonkeyPatch) -> None:
     system, ways = CASES[case]
     context = drawn(system, 3) if isinstance(system, Hybrid) else system.create_default_context()
