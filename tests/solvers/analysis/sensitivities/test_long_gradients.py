@@ -13,6 +13,7 @@ import flexure as fx
 from flexure.solvers.analysis.sensitivities import gradients
 from tests.solvers.analysis.sensitivities.test_gradients import Ball, Hybrid, drawn, servo
 from tests.support.native.native import needs_llvmlite
+from tests.support.tiers import crossed
 
 m = fx.metrics
 
@@ -36,8 +37,7 @@ CASES: dict[str, Any] = {
 
 
 @needs_llvmlite
-@pytest.mark.parametrize("method", ["RK45", "DOP853", "ESDIRK4"])
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize(("case", "method"), crossed(CASES, ["RK45", "DOP853", "ESDIRK4"]))
 def test_checkpoints_change_no_bit(case: str, method: str, monkeypatch: pytest.MonkeyPatch) -> None:
     system, ways = CASES[case]
     context = drawn(system, 3) if isinstance(system, Hybrid) else system.create_default_context()
@@ -55,6 +55,7 @@ def test_checkpoints_change_no_bit(case: str, method: str, monkeypatch: pytest.M
 
 
 _MEASURED = """
+import math
 import resource
 import sys
 import flexure as fx
@@ -65,13 +66,17 @@ def most():
     unit = 1 if sys.platform == "darwin" else 1024
     return unit * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 
-gradients._MOST_STATES = 2.0**21
-chain, metric = Chain(200), fx.metrics.ise("x[199]")
-fx.gradient(metric, chain, 10.0, ["k"], method="RK45")
+def gradient(t_final, most_states):
+    gradients._MOST_STATES = most_states
+    return fx.gradient(metric, chain, t_final, ["k"], method="RK45")
+
+chain, metric, bound = Chain(200), fx.metrics.ise("x[199]"), 2.0**21
+gradient(10.0, 0.0)
 before = most()
-found = fx.gradient(metric, chain, 600.0, ["k"], method="RK45")
-whole = 8 * 400 * found.result.statistics.steps
-print((most() - before) / whole, whole / gradients._MOST_STATES)
+found = gradient(600.0, bound)
+whole, between = 8 * 400 * found.result.statistics.steps, most()
+same = (gradient(600.0, math.inf)["k"] == found["k"]).all()
+print(whole / bound, (between - before) / whole, (most() - between) / whole, float(same))
 """
 
 
@@ -79,10 +84,12 @@ print((most() - before) / whole, whole / gradients._MOST_STATES)
 @needs_llvmlite
 @pytest.mark.skipif(sys.platform == "win32", reason="the peak of memory is read as Unix has it")
 def test_the_memory_of_a_long_run_is_bounded() -> None:
-    """What is added is a small part of all states, which would be far more than the bound."""
+    """What is added is a small part of all states, which are far more than the bound."""
     done = subprocess.run(
         [sys.executable, "-c", _MEASURED], capture_output=True, text=True, check=True
     )
-    share, excess = map(float, done.stdout.split())
+    excess, share, without, same = map(float, done.stdout.split())
     assert excess > 15.0
     assert share < 0.4
+    assert without > 0.8
+    assert same
