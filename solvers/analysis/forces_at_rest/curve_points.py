@@ -1,4 +1,4 @@
-"""What a curve of equilibria is made of: legs of values, points, and crossings of zero."""
+"""Parts of a curve of equilibria: legs of values, points, and crossings of zero."""
 
 from __future__ import annotations
 
