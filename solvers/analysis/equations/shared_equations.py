@@ -7,6 +7,8 @@ segments. Here one segment is traced and compiled for all of them
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 
 from flexure.diagrams.checks.errors import TraceError
@@ -22,6 +24,9 @@ from flexure.solvers.native.programs.system_trace import DiscretePlaces
 from flexure.solvers.native.sharing.families.requested_derivatives import Question
 from flexure.solvers.native.sharing.families.structural_key import most_alike
 from flexure.solvers.tracing.trace import Key, number_behind
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 #: States, from which on code is shared: compiling it takes as long as writing out that many.
 _MANY = 60
@@ -117,6 +122,7 @@ class SharedEquations:
         self._env = code.filled(store)
         self._revision = store.revision
         self._places = sorted(code.question.places, key=code.question.places.__getitem__)
+        self._order: tuple[Any, ...] | None = None  # of the entries in some rows
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -137,6 +143,22 @@ class SharedEquations:
         matrix = np.zeros(self.shape)
         matrix[self.place] = self._code.slopes(*self._point())
         return matrix
+
+    def sparse(self, rows: np.ndarray) -> csr_array:
+        """Return some rows of this matrix."""
+        from scipy.sparse import csr_array
+
+        if self._order is None or self._order[0] is not rows:
+            number = np.full(self.shape[0], -1)
+            number[rows] = np.arange(len(rows))
+            own, columns = number[self._code.rows], self._code.columns
+            kept = np.flatnonzero(own >= 0)
+            order = kept[np.lexsort((columns[kept], own[kept]))]
+            starts = np.searchsorted(own[order], np.arange(len(rows) + 1))
+            self._order = rows, order, columns[order], starts
+        _, order, columns, starts = self._order
+        entries = self._code.slopes(*self._point())[order]
+        return csr_array((entries, columns, starts), shape=(len(rows), self.shape[1]))
 
     def _point(self) -> tuple[float, FloatArray, FloatArray]:
         store = self._store
