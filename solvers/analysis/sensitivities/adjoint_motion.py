@@ -58,7 +58,8 @@ _TRIGGERS = Periodic, Witness, Settling
 _SHORT = 1e-7
 _SPACINGS = 8.0  # of time, by which ends of pieces and of steps may differ,
 _COINCIDENT = 1e3  # and events that are one but for rounding
-_AT_ONCE = 1000  # steps of one call, after which an interruption is noticed
+_AT_ONCE = 1000  # steps of one call, after which an interruption is noticed,
+_MOST_NUMBERS = 2**17  # and numbers in their states
 #: Differences of weights that are rounding: relative ones, and beside the largest.
 _ALIKE, _ROUNDING = 1e-6, 1e-10
 
@@ -365,11 +366,12 @@ class _Passage:
         steps.first.snapshot.restore(motion._context)
         run.hold()
         last = len(steps.spans)
+        count = max(1, min(_AT_ONCE, _MOST_NUMBERS // max(1, len(run.adjoint))))
         ticks = self._ticks(steps)
         events = self._crossings(steps) if self._thorough else []
         for first in [*sorted({*ticks, *events}, reverse=True), 0]:
-            for high in range(last, first, -_AT_ONCE):
-                self._steps(steps, max(first, high - _AT_ONCE), high)
+            for high in range(last, first, -count):
+                self._steps(steps, max(first, high - count), high)
             last = first
             if first:
                 before, moving = steps.instant(first), first in events
