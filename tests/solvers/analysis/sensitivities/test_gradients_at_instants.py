@@ -133,6 +133,7 @@ def pair(blocks: list[fx.LeafSystem]) -> fx.Diagram:
     return builder.build()
 
 
+@pytest.mark.full
 @needs_llvmlite
 def test_events_at_once_of_blocks_apart_have_the_derivatives_of_each() -> None:
     """Whatever the order in which rounding lets them take place."""
