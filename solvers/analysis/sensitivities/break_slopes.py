@@ -80,7 +80,7 @@ class BreakSlopes:
     def changes(self, rates: Rates, begin: float, time: float, x: FloatArray) -> FloatArray | None:
         """Return the derivatives of states behind a break by all numbers, as far as it moves.
 
-        They have the shape (n, m); None stands for zeros.
+        They have the shape (n, m); None if all are zero.
 
         Raises
         ------
