@@ -165,7 +165,7 @@ class AdjointMotion:
         self._rates = Derivatives(store, compiled=True)
         held = [key for each in self._events.held for key in each.keys]
         self._initial = initial_jacobian(self._context, keys, held, attempt)
-        self._breaks = BreakSlopes(self._context, [*held, *own], attempt)
+        self._breaks = BreakSlopes(self._context, [*self._events.held, *self._own], attempt)
         self._equations = self._traced(read, [*held, *own])
         self.why = ""
         self._native: tuple[BoundProgram, AdjointProgram] | None = None
@@ -246,12 +246,21 @@ class AdjointMotion:
         return BoundProgram(program, store), found.more
 
     def _shift(self, steps: _Steps) -> FloatArray | None:
-        """Return by how much a break at the end of a piece moves with states and numbers."""
+        """Return by how much a break at the end of a piece moves with states and numbers.
+
+        If it moves in several ways, return by how much the states do.
+        """
         if not steps.breaks:
             return None
-        steps.last.snapshot.restore(self._context)
-        found = self._breaks.slopes(steps.begin, steps.last.time)
-        return np.append(np.zeros(len(steps.last.x)), found)
+        _, x, snapshot = end = steps.last
+        snapshot.restore(self._context)
+        found, *others = self._breaks.ways(steps.begin, end.time)
+        if not others:
+            return np.append(np.zeros(len(x)), found)
+        changes = self._breaks.changes(self._rates, steps.begin, end.time, x)
+        if changes is None:
+            return np.zeros(len(x) + len(found))
+        return np.hstack([np.eye(len(x)), changes])
 
     def gradient(
         self,
@@ -288,7 +297,7 @@ class AdjointMotion:
         initial = self._assembled.closed(initial, steering, self._names)
         start = Instant(store.time, store.x, Snapshot.of(context))
         before = math.nextafter(start.time, -math.inf)
-        if self._breaks.moving_gap(self._rates, before, start.time, start.x):
+        if self._breaks.changes(self._rates, before, start.time, start.x) is not None:
             self._refuse_coincident(start.time, [BREAK])
         ledger = history.ledger()
         for thorough in (False, True):
@@ -398,9 +407,8 @@ class _Passage:
         motion, end = self._motion, steps.last
         found = motion._events.passing(end, motion._rates, self._tolerance)
         end.snapshot.restore(motion._context)
-        if steps.breaks and motion._breaks.moving_gap(motion._rates, steps.begin, end.time, end.x):
-            found.append(BREAK)
-        return found
+        jump = partial(motion._breaks.changes, motion._rates, steps.begin, end.time, end.x)
+        return [*found, BREAK] if steps.breaks and jump() is not None else found
 
     def _crossings(self, steps: _Steps) -> list[int]:
         """Return the steps of a piece that begin where functions cross zero, but for the first."""
@@ -437,7 +445,9 @@ class _Passage:
         weights = np.concatenate([run.adjoint, run.slopes])
         gained = self._gained(before.time, before.time if after is None else after.time)
         found, *others = [each for order in orders for each in pulled(order, weights, gained)]
-        which = [k for jump in orders[0] if jump.crossing is not None for k in jump.events]
+        which = [
+            k for jump in orders[0] for k in jump.events if jump.crossing is not None or k == BREAK
+        ]
         least = _ROUNDING * np.max(np.abs(found), initial=0.0)
         is_alike = partial(np.allclose, found, rtol=_ALIKE, atol=least)
         if not all(map(is_alike, others)):

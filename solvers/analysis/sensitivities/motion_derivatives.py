@@ -155,7 +155,7 @@ class MotionDerivatives:
         self._moving = [*self._variables, *self._updates.held]
         held = [key for variable in self._updates.held for key in variable.keys]
         self._initial = initial_jacobian(context, keys, held, attempt)
-        self._breaks = BreakSlopes(context, [*own, *held], attempt)
+        self._breaks = BreakSlopes(context, self._moving, attempt)
         self._rates = Derivatives(store, compiled=True)
         self._assembled = AssembledSlopes(context, self._variables, exact_jacobian)
         self._native: NativeMotion | None = None
@@ -292,7 +292,7 @@ class MotionDerivatives:
         """Integrate up to a time, and sample at the times of the grid."""
         grid = self._grid
         if self._size:
-            self._shift(math.nextafter(self._time, -math.inf), updating=True)
+            self._shift(math.nextafter(self._time, -math.inf), starting=True)
         self.why = self._no_native or NativeMotion.obstacle(method, rtol, atol)
         if self._time < t_final:
             self._update()
@@ -336,22 +336,23 @@ class MotionDerivatives:
                 if motion is not None:
                     motion.hold(self._x, self._weights)
 
-    def _shift(self, begin: float, *, updating: bool) -> bool:
+    def _shift(self, begin: float, *, updating: bool = False, starting: bool = False) -> bool:
         """Let derivatives jump where rates do at a time that moves; tell whether they have."""
         time, n = self._time, self._size
-        found = self._breaks.moving_gap(self._rates, begin, time, self._x[:n])
-        if found is None or not np.any(moved := found[1] @ self._weights):
-            return False
-        if updating or time in self._grid:
+        changes = self._breaks.changes(self._rates, begin, time, self._x[:n])
+        moved = np.zeros((n, len(self.scale))) if changes is None else changes @ self._weights
+        refused = np.any(moved) and (starting or time in self._grid)
+        if updating:
+            refused |= np.any(np.array(self._breaks.ways(begin, time)) @ self._weights)
+        if refused:
             raise EvaluationError(
                 f"{self._attempt} at t = {time:.9g} s",
                 expected="no beginning, update or sample where a jump moves with the parameters",
                 found="one of them at the same time",
                 remedy="Ask for other times, or take differences of two simulations instead",
             )
-        gap = found[0]
-        self._x = np.concatenate([self._x[:n], self._x[n:] + np.outer(moved, gap).ravel()])
-        return True
+        self._x = np.concatenate([self._x[:n], self._x[n:] + moved.T.ravel()])
+        return bool(np.any(moved))
 
     def _update(self) -> None:
         """Run the updates that are due now."""
