@@ -208,6 +208,7 @@ def test_a_guide_carries_a_moment_about_its_axis_by_its_radius() -> None:
     rail.rate.set(context, -1.0)
     result = fx.simulate(plant, 0.01, context=context)
     expected = 0.1 * MASS * G * (1.0 + 0.3 / 0.05)
+    assert result["rub.load"][0] == pytest.approx(10.0 * expected, rel=1e-12)
     assert result["rub.generalized_force"][0] == pytest.approx(expected, rel=1e-12)
 
 
