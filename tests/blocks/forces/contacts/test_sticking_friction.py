@@ -104,6 +104,7 @@ def test_a_ball_that_slips_comes_to_roll_with_five_sevenths_of_its_speed(flat_fi
 
 
 @needs_llvmlite
+@pytest.mark.full
 def test_a_block_that_a_spring_pulls_moves_as_by_own_integration() -> None:
     """A point that a plane presses on the ground: turning points lose 2 μ N/k until it sticks."""
     builder, k = fx.PlantBuilder("rig", gravity=(0.0, 0.0, -G)), 200.0
