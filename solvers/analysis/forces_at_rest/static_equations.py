@@ -30,6 +30,7 @@ import numpy as np
 
 from flexure.blocks.multibody import MultibodyTree
 from flexure.blocks.multibody.constraints import SwitchedConstraint
+from flexure.blocks.multibody.force_elements.force_element import BodyForceElement
 from flexure.blocks.multibody.loop_closure.closing import calc_equations, open_constraints
 from flexure.diagrams.checks.errors import (
     DeclarationError,
@@ -437,16 +438,19 @@ class StaticEquations:
 
 
 def _refuse_switched(context: Context, attempt: str) -> None:
-    """Refuse constraints that hold at one place and not at another."""
-    for _, tree in trees_of(context):
-        names = [each.name for each in tree.constraints if isinstance(each, SwitchedConstraint)]
+    """Refuse constraints that hold at one place and not at another, and contacts that stick."""
+    places = [(tree.constraints, tree.parent_plant.label) for _, tree in trees_of(context)]
+    blocks = [leaf.system for leaf in context.leaves()]
+    elements = [each for each in blocks if isinstance(each, BodyForceElement) and each.sticks]
+    for parts, label in [*places, (elements, context.system.label)]:
+        names = [e.name for e in parts if isinstance(e, SwitchedConstraint | BodyForceElement)]
         if names:
             raise DeclarationError(
                 attempt,
                 expected="constraints that hold everywhere",
                 found=f"rigid stops, contacts or friction that sticks: {quoted(names)} of "
-                f"'{tree.parent_plant.label}'",
-                remedy="Use a JointStop or a Contact, and no friction; or simulate it with "
+                f"'{label}'",
+                remedy="Use a JointStop, or a Contact with smooth friction; or simulate it with "
                 "damping, and use fx.equilibrium and fx.modes where it rests",
             )
 

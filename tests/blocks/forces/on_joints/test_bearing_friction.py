@@ -99,6 +99,24 @@ def test_a_load_line_through_the_friction_circle_holds_and_one_beside_it_slips()
     assert np.ptp(fx.simulate(plant, 0.2, context=context)["pin.angle"]) == 0.0
 
 
+def test_the_effort_of_a_drive_includes_the_friction_by_its_load() -> None:
+    builder = fx.PlantBuilder("driven", gravity=(0.0, 0.0, -G))
+    bob = builder.add_body("bob", fx.SpatialInertia.point_mass(MASS), com=(0.0, 0.0, -ARM))
+    pin = builder.add_joint(fx.RevoluteJoint("pin", builder.world, bob, axis=(0, -1, 0)))
+    builder.add_constraint(fx.BearingFriction("journal", pin, friction=0.25, radius=0.05))
+    builder.add_constraint(fx.PrescribedMotion("drive", pin))
+    plant = builder.build()
+    for q, rate, alpha in ((0.5, 2.0, 3.0), (1.0, -1.0, 0.0)):
+        context = plant.create_default_context()
+        pin.angle.set(context, q)
+        pin.rate.set(context, rate)
+        plant.input_port("drive").fix(context, [q, rate, alpha])
+        across, along = ARM * alpha + G * np.sin(q), ARM * rate**2 + G * np.cos(q)
+        friction = -np.sign(rate) * 0.25 * 0.05 * MASS * np.hypot(across, along)
+        effort = MASS * ARM * across - friction
+        assert plant.find("drive.effort").eval(context) == pytest.approx(effort, rel=1e-9)
+
+
 def test_moments_across_a_journal_and_its_collar_rub() -> None:
     """A turntable with an eccentric weight: two bearings carry its moment, a collar its weight."""
     builder, b, e = fx.PlantBuilder("table", gravity=(0.0, 0.0, -G)), 0.08, 0.2
@@ -190,6 +208,7 @@ def test_a_guide_carries_a_moment_about_its_axis_by_its_radius() -> None:
     rail.rate.set(context, -1.0)
     result = fx.simulate(plant, 0.01, context=context)
     expected = 0.1 * MASS * G * (1.0 + 0.3 / 0.05)
+    assert result["rub.load"][0] == pytest.approx(10.0 * expected, rel=1e-12)
     assert result["rub.generalized_force"][0] == pytest.approx(expected, rel=1e-12)
 
 
