@@ -260,7 +260,7 @@ class _Climb:
         near, far = frequency, float(high if look(frequency)[1] > 0.0 else low)
         for _ in range(_MOST_STEPS):
             if look(near)[1] * look(far)[1] < 0.0:
-                brentq(lambda w: look(w)[1], near, far, xtol=1e-12 * high)
+                brentq(lambda w: look(w)[1], near, far, xtol=1e-8 * high)
                 break
             middle = 0.5 * (near + far)
             if look(far)[0] >= look(near)[0] or middle in (near, far):

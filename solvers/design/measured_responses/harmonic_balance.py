@@ -18,12 +18,14 @@ from flexure.blocks.signals.nonlinear import Relay
 from flexure.diagrams.checks.errors import EvaluationError, FlexureError
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.values.arrays import FloatArray
+from flexure.diagrams.values.events import Periodic
 from flexure.diagrams.values.kinds import CONTINUOUS
 from flexure.solvers.analysis.equations.equations import refuse_sampled, slot_of
 from flexure.solvers.analysis.frequency.frequency_curves import frequencies
 from flexure.solvers.analysis.linear_models.linear_inputs import LinearInputs
 from flexure.solvers.analysis.linear_models.linear_model import LinearModel
 from flexure.solvers.analysis.linear_models.linearization import linearized
+from flexure.solvers.analysis.linear_models.loop_transfers import wiring
 from flexure.solvers.design.measured_responses.describing_functions import Harmonics, fourier
 from flexure.solvers.design.measured_responses.relay_cycles import (
     LONGEST,
@@ -111,6 +113,7 @@ class HarmonicBalance:
         model = find()
         if period is None:
             return model
+        self._require_clock(period)
         later = find(inputs_after_updates=True)
         if not self._moves:
             return later
@@ -122,6 +125,31 @@ class HarmonicBalance:
                 remedy="Measure the loop in simulations",
             )
         return model
+
+    def _require_clock(self, period: float) -> None:
+        """Refuse samplers next to the block with other periods, between which it may switch."""
+        graph = wiring(self._context)
+        graph = graph if self._moves else graph.reverse()  # who samples it, or what it reads
+        leaves = self._context.store.layout.leaves
+        start: Any = self._context.find(self._block)
+        waiting, passed = [int(start.position)], {-1}
+        while waiting:
+            position = waiting.pop()
+            for near in set(graph.successors(position)) - passed:
+                passed.add(near)
+                system = leaves[near]
+                triggers = [e.trigger for e in system.events if e.kind != "publish"]
+                clocks = [each for each in triggers if isinstance(each, Periodic)]
+                for clock in clocks:
+                    if abs(clock.period / period - 1.0) > 1e-9:
+                        raise EvaluationError(
+                            self._attempt,
+                            expected=f"samplers next to the block with period={period:g} s",
+                            found=f"'{system.label}', which samples every {clock.period:g} s",
+                            remedy=f"Pass period={clock.period:g}, or give it the same period",
+                        )
+                if not clocks and system.continuous_state is None:
+                    waiting.append(near)
 
     def _means(self, step: float) -> tuple[FloatArray, float, float]:
         """Return states, mean output and mean input that are constant in the linear rest."""

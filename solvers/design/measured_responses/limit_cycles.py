@@ -165,7 +165,8 @@ def limit_cycles(
         When amplitudes are not ascending above zero, or the block has other ports.
     EvaluationError
         When the describing function depends on the frequency; when the loop is sampled and there is
-        no ``period``, or input and output of the block move between the instants.
+        no ``period``, input and output of the block move between the instants, or a sampler beside
+        it has another period.
 
     See Also
     --------
