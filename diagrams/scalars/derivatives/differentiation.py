@@ -46,7 +46,7 @@ from flexure.diagrams.scalars.expressions.expression import (
     reachable,
     unary,
 )
-from flexure.diagrams.scalars.expressions.solutions import Solution
+from flexure.diagrams.scalars.expressions.solutions import Solution, is_zero
 
 #: A Symbol, or a float where the value is known.
 Weight: TypeAlias = Any
@@ -224,12 +224,6 @@ def _active(nodes: list[Symbol], wanted: dict[Hashable, int]) -> set[int]:
 
 
 # Arithmetic of weights ---------------------------------------------------------------------------
-
-
-def is_zero(weight: Weight) -> bool:
-    """Return whether a weight is known to be zero."""
-    value = weight.leaf if isinstance(weight, Symbol) and weight.op == "constant" else weight
-    return isinstance(value, float) and value == 0.0
 
 
 def plus(a: Weight, b: Weight) -> Weight:

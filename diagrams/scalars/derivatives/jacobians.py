@@ -23,12 +23,12 @@ from flexure.diagrams.scalars.derivatives.differentiation import (
     carriers_of,
     gradient,
     inputs_among,
-    is_zero,
     operands_of,
     tangents_of,
 )
 from flexure.diagrams.scalars.expressions.array import wrap
 from flexure.diagrams.scalars.expressions.expression import Condition, Symbol, reachable
+from flexure.diagrams.scalars.expressions.solutions import is_zero
 from flexure.diagrams.scalars.expressions.ufuncs import objects
 
 _MANY = 100_000  # derivatives of nodes, from which on it is asked whether to go backward

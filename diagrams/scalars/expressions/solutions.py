@@ -6,16 +6,18 @@ it. Its derivatives are not those of these operations. From A x = b follow
     dx = A⁻¹ (db - dA x)        and backward, with λ = A⁻ᵀ x̄,        b̄ = λ,    Ā = -λ xᵀ
 
 for which the factors of A are used again: n² operations for each direction, where derivatives of
-the elimination take n³.
+the elimination take n³. Equations that fall apart are several solutions, so that unknowns depend on
+what is in their own equations alone.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
 from flexure.diagrams.scalars.expressions.array import wrap
 from flexure.diagrams.scalars.expressions.expression import Symbol, unary
@@ -24,8 +26,16 @@ from flexure.diagrams.scalars.expressions.ufuncs import Objects, objects
 
 _FEW = 3  # unknowns, up to which derivatives of the operations are as short
 
+IntArray: TypeAlias = npt.NDArray[np.intp]
+
 #: Returns the solution from factors of A and b.
 Solver = Callable[..., Any]
+
+
+def is_zero(weight: Any) -> bool:
+    """Return whether a weight is known to be zero."""
+    value = weight.leaf if isinstance(weight, Symbol) and weight.op == "constant" else weight
+    return isinstance(value, float) and value == 0.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,6 +46,8 @@ class Solution:
     ----------
     matrix, right, values : array, shapes (n, n), (n,) and (n,)
         A, b and x.
+    rows, columns : array of int, shapes (n,) and (n,)
+        Which equations and unknowns these are of those that solvers solve.
     factors : tuple of array
         What solvers take before b.
     solver, transposed : callable
@@ -45,6 +57,8 @@ class Solution:
     matrix: Objects
     right: Objects
     values: Objects
+    rows: IntArray
+    columns: IntArray
     factors: tuple[Objects, ...]
     solver: Solver
     transposed: Solver
@@ -63,8 +77,12 @@ class Solution:
 
     def applied(self, right: Sequence[Any], *, transposed: bool = False) -> Objects:
         """Return the solution for another right-hand side."""
-        solver = self.transposed if transposed else self.solver
-        return objects(solver(*map(wrap, self.factors), wrap(objects(right))))
+        solver, places, found = self.solver, self.rows, self.columns
+        if transposed:
+            solver, places, found = self.transposed, found, places
+        whole = np.full(len(self.factors[0]), 0.0, dtype=object)
+        whole[places] = objects(right)
+        return objects(solver(*map(wrap, self.factors), wrap(whole)))[found]
 
     @property
     def noted(self) -> list[Symbol]:
@@ -73,7 +91,19 @@ class Solution:
         return [each for each in symbols if each.graph.solutions.get(each.index) is self]
 
     def note(self) -> None:
-        """Let the graph know those of x that are younger than all of A and b."""
+        """Let the graph know those of x that are younger than all of A and b, part by part."""
+        for rows, columns in _parts(self.matrix):
+            if _FEW < len(rows) == len(columns):
+                replace(
+                    self,
+                    matrix=self.matrix[np.ix_(rows, columns)],
+                    right=self.right[rows],
+                    values=self.values[columns],
+                    rows=self.rows[rows],
+                    columns=self.columns[columns],
+                )._note()
+
+    def _note(self) -> None:
         youngest = max((each.index for each in self.operands), default=-1)
         for value in self.values:
             if isinstance(value, Symbol) and value.index > youngest >= 0:
@@ -85,7 +115,7 @@ class Solution:
         symbols = [each for part in parts for each in part.flat if isinstance(each, Symbol)]
         if all(each.index in by for each in symbols):
             matrix, right, values, *factors = (_replaced(part, by) for part in parts)
-            Solution(matrix, right, values, (*factors,), self.solver, self.transposed).note()
+            replace(self, matrix=matrix, right=right, values=values, factors=(*factors,)).note()
 
 
 def _replaced(part: Objects, by: Mapping[int, Any]) -> Objects:
@@ -94,6 +124,16 @@ def _replaced(part: Objects, by: Mapping[int, Any]) -> Objects:
     for k, each in enumerate(part.flat):
         found.flat[k] = by[each.index] if isinstance(each, Symbol) else each
     return found
+
+
+def _parts(A: Objects) -> Iterator[tuple[IntArray, IntArray]]:
+    """Yield the rows and columns of the parts that a matrix falls apart into."""
+    filled = np.array([not is_zero(each) for each in A.flat]).reshape(A.shape)
+    together = filled @ filled.T
+    for _ in range(len(A).bit_length()):
+        together = together @ together
+    for rows in np.unique(together, axis=0):
+        yield np.flatnonzero(rows), np.flatnonzero(filled[rows].any(axis=0))
 
 
 def solved(
@@ -121,5 +161,6 @@ def solved(
         A, b, x = objects(matrix), objects(right), objects(found)
         own = tuple(map(objects, factors))
         for one, other in zip(b.reshape(len(A), -1).T, x.reshape(len(A), -1).T, strict=True):
-            Solution(A, one, other, own, solver, transposed or solver).note()
+            every = np.arange(len(A))
+            Solution(A, one, other, every, every, own, solver, transposed or solver).note()
     return found

@@ -15,9 +15,10 @@ import numpy as np
 
 from flexure.diagrams import scalars
 from flexure.diagrams.contexts.store import Store
-from flexure.diagrams.scalars.derivatives.differentiation import gradient, is_zero
+from flexure.diagrams.scalars.derivatives.differentiation import gradient
 from flexure.diagrams.scalars.derivatives.simplification import simplify
 from flexure.diagrams.scalars.expressions.expression import Symbol, reachable
+from flexure.diagrams.scalars.expressions.solutions import is_zero
 from flexure.diagrams.scalars.expressions.vocabulary import JUMPING
 from flexure.diagrams.systems.layout import Layout
 from flexure.diagrams.values.arrays import FloatArray

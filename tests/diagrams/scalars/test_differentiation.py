@@ -229,6 +229,25 @@ def test_second_derivatives_of_solutions_agree_with_differences(name: str) -> No
     np.testing.assert_allclose(found, expected, rtol=1e-7, atol=1e-8)
 
 
+@pytest.mark.parametrize("solve", [solve_symmetric, np.linalg.solve])
+def test_unknowns_depend_on_their_own_equations_alone(solve: Callable[..., Any]) -> None:
+    x, number = fs.symbols(fs.Graph(), "x", 10), np.arange(10)
+    together = np.equal.outer(number % 2, number % 2)  # two systems, whose equations take turns
+    A = np.where(together, 9.0 * np.eye(10) + np.outer(np.sin(x), np.sin(x)), 0.0)
+    found = fs.jacobian(
+        solve(A, x) if solve is solve_symmetric else solve(A[::-1], x[::-1]), keys_of(10)
+    )
+    np.testing.assert_array_equal(found.rows, np.nonzero(together)[0])
+    np.testing.assert_array_equal(found.columns, np.nonzero(together)[1])
+    point = np.linspace(-1.0, 2.0, 10)
+    slopes = fs.evaluate(found.to_array(), dict(zip(keys_of(10), point, strict=True)))
+
+    def equation(y: Any) -> Any:
+        return np.linalg.solve(together * (9.0 * np.eye(10) + np.outer(np.sin(y), np.sin(y))), y)
+
+    np.testing.assert_allclose(slopes, complex_step(equation, point).T, rtol=1e-12, atol=1e-15)
+
+
 def test_derivatives_of_a_solution_take_its_factors_again() -> None:
     lengths = []
     for size in (6, 12):
