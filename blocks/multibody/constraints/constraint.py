@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from flexure.blocks.math import rotate_spatial
+from flexure.blocks.math import dot, rotate_spatial
 from flexure.blocks.multibody.bodies.bodies import Body
 from flexure.blocks.multibody.bodies.body_motion import BodyMotion, Placement
 from flexure.blocks.multibody.bodies.plant_base import TreeBase
@@ -16,7 +16,7 @@ from flexure.blocks.multibody.trees.articulated_body import Articulation
 from flexure.blocks.multibody.trees.topology import Topology
 from flexure.diagrams.systems.ports import CacheEntry, Prerequisite
 from flexure.diagrams.values.arrays import Array, check_name
-from flexure.diagrams.values.state import ContinuousState
+from flexure.diagrams.values.state import ContinuousState, DiscreteState
 
 
 class Condition(NamedTuple):
@@ -90,6 +90,8 @@ class ConstrainedTree(TreeBase):
     rates: CacheEntry
     transmitted: CacheEntry
     impacts_are_sequential = False  # the plant builder says so
+    #: What constraints that move with time have taken away in impacts, where there are both.
+    input_impacts: DiscreteState | None = None
 
     @property
     @abstractmethod
@@ -191,3 +193,22 @@ class Constraint(Part, ABC):
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} '{self.name}'>"
+
+
+def driven_power(tree: ConstrainedTree, context: Any, multipliers: Sequence[Array]) -> Array:
+    """Return the power of the constraints that move with time, or the work of their impulses."""
+    placements, motions = tree.placements(context), tree.motions(context)
+    v, power = tree.moving_velocities(context), 0.0
+    conditions = tree.conditions(context)
+    for constraint, condition, values in zip(
+        tree.constraints, conditions, multipliers, strict=True
+    ):
+        if constraint.does_work:
+            forces = constraint_forces(placements, [condition], [values])
+            for number, F in forces.items():
+                power = power + dot(F, motions[number].V_WB)
+            for efforts, value in zip(condition.efforts, values, strict=True):
+                for number, effort in efforts.items():
+                    part = tree.topology.path_to(number)[0].v
+                    power = power + value * dot(effort, v[part])
+    return power

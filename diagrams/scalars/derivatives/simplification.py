@@ -274,6 +274,9 @@ def _simple(
                 exact[index] = simple[index] = _recorded(op, *operands)
             if op not in _TELLING_ZEROS_APART:
                 simple[index] = _simplified(hidden, op, *[simple[arg.index] for arg in node.args])
+    solutions = nodes[0].graph.solutions if nodes else {}
+    for solution in {solutions[node.index]: None for node in nodes if node.index in solutions}:
+        solution.replaced(simple)
     return [simple[each.index] if isinstance(each, Symbol) else each for each in expressions]
 
 

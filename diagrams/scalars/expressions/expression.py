@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Hashable, Iterable
+from operator import attrgetter
 from typing import Any, NoReturn, Protocol
 
 import numpy as np
@@ -56,6 +57,8 @@ class Graph:
         How many operations may be recorded before the next one is refused.
     as_gain : bool
         Whether `with_slope_of` replaces slopes, as in linear models.
+    solutions : dict
+        By index of a node, the linear equations that it solves, see `Solution`.
 
     Examples
     --------
@@ -67,13 +70,14 @@ class Graph:
     [<#0 input 'x'>, <#1 constant 2.0>, <#2 multiply(#0, #1)>, <#3 constant 1.0>, <#4 add(#2, #3)>]
     """
 
-    __slots__ = ("_known", "as_gain", "branches", "most", "nodes")
+    __slots__ = ("_known", "as_gain", "branches", "most", "nodes", "solutions")
 
     def __init__(self, most: float = math.inf, *, as_gain: bool = False) -> None:
         self.most = most
         self.as_gain = as_gain
         self.nodes: list[Symbol] = []
         self.branches: Decisions | None = None
+        self.solutions: dict[int, Any] = {}
         self._known: dict[tuple[Any, ...], Symbol] = {}
 
     def input(self, key: Hashable) -> Symbol:
@@ -297,7 +301,10 @@ def choose(condition: Any, a: Any, b: Any) -> Any:
     return a if a is b else graph.record("where", condition, a, b)
 
 
-def reachable(symbols: Iterable[Symbol]) -> list[Symbol]:
+def reachable(
+    symbols: Iterable[Symbol],
+    operands: Callable[[Symbol], Iterable[Symbol]] = attrgetter("args"),
+) -> list[Symbol]:
     """Return every node that the symbols are computed from, themselves included, in order."""
     found: dict[int, Symbol] = {}
     pending = list(symbols)
@@ -306,7 +313,7 @@ def reachable(symbols: Iterable[Symbol]) -> list[Symbol]:
         known = found.get(node.index)
         if known is None:
             found[node.index] = node
-            pending.extend(node.args)
+            pending.extend(operands(node))
         elif known is not node:
             raise refusal(
                 "Cannot read symbols of two graphs together",

@@ -14,11 +14,8 @@ from __future__ import annotations
 import numpy as np
 
 from flexure.diagrams.values.arrays import FloatArray
-from flexure.solvers.analysis.forces_at_rest.equilibrium_curve import (
-    EquilibriumCurve,
-    Leg,
-    LostError,
-)
+from flexure.solvers.analysis.forces_at_rest.curve_points import Leg, LostError
+from flexure.solvers.analysis.forces_at_rest.equilibrium_curve import EquilibriumCurve
 from flexure.solvers.analysis.forces_at_rest.path_following import Walk
 from flexure.solvers.analysis.forces_at_rest.static_equations import StaticEquations
 

@@ -7,13 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from flexure.solvers.analysis.forces_at_rest.equilibrium_curve import (
-    UNIT_LOAD,
-    Crossing,
-    CurvePoint,
-    EquilibriumCurve,
-    LostError,
-)
+from flexure.solvers.analysis.forces_at_rest.curve_points import Crossing, CurvePoint, LostError
+from flexure.solvers.analysis.forces_at_rest.equilibrium_curve import UNIT_LOAD, EquilibriumCurve
 from flexure.solvers.analysis.forces_at_rest.singular_points import (
     crossing_between,
     with_regular_rows,

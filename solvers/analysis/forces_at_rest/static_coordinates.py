@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -25,6 +26,9 @@ from flexure.diagrams.systems.system import System
 from flexure.diagrams.values.arrays import FloatArray
 from flexure.diagrams.values.handles import start_context
 from flexure.solvers.analysis.equations.equations import state_names
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 Indices = npt.NDArray[np.intp]
 _DIRECTIONS = {"w": "rotation", "v": "translation"}
@@ -145,6 +149,7 @@ class StaticCoordinates:
         for members in groups.values():
             joints, q_rows, increments = (list(each) for each in zip(*members, strict=True))
             self._parts += _Alike(joints, np.array(q_rows), np.array(increments)).parts()
+        self._pattern: tuple[Indices, Indices, Indices] | None = None  # of what moves states
         self.turns = np.array(turns, dtype=bool)
         self.num_displacements = len(self.names)
         self.positions = np.array(positions, dtype=np.intp)
@@ -161,9 +166,8 @@ class StaticCoordinates:
         """Return the states behind increments of the unknowns; quaternions keep the length 1."""
         there = x.copy()
         for part in self._parts:
-            there[part.q] += part.rates(x, increments[part.increments.T]).T
-            for joint, q in zip(part.joints, part.q, strict=True):
-                there[q] = joint.normalized_positions(there[q])
+            moved = there[part.q] + part.rates(x, increments[part.increments.T]).T
+            there[part.q] = part.joints[0].normalized_positions(moved.T).T
         there[self.others] += increments[self.num_displacements :]
         return there
 
@@ -179,16 +183,42 @@ class StaticCoordinates:
                 port.fix(context, port.eval(context) + numbers[start:end])
             start = end
 
-    def along(self, slopes: FloatArray, x: FloatArray) -> FloatArray:
-        """Return derivatives by the unknowns, of those by all states."""
-        found = np.empty((len(slopes), len(self)))
+    def along(self, slopes: FloatArray | csr_array, x: FloatArray) -> FloatArray:
+        """Return derivatives by unknowns and variables, of those by states and variables."""
+        n, others = len(self), slopes.shape[1] - len(x)
+        if not isinstance(slopes, np.ndarray):
+            return self._along_sparse(slopes, x)
+        found = np.empty((len(slopes), n + others))
+        found[:, n:] = slopes[:, len(x) :]
         for part in self._parts:
             columns = slopes[:, part.q]
             if not part.joints[0].velocities_are_rates:
                 columns = (columns.transpose(1, 0, 2) @ part.slopes(x)).transpose(1, 0, 2)
             found[:, part.increments] = columns
-        found[:, self.num_displacements :] = slopes[:, self.others]
+        found[:, self.num_displacements : n] = slopes[:, self.others]
         return found
+
+    def _along_sparse(self, slopes: csr_array, x: FloatArray) -> FloatArray:
+        """Do so for a sparse matrix: times one that says how unknowns and variables move states."""
+        from scipy.sparse import csr_array
+
+        n, size = len(self), slopes.shape[1]
+        if self._pattern is None:
+            rows = [self.others, np.arange(len(x), size)]
+            columns = [np.arange(self.num_displacements, n + size - len(x))]
+            for part in self._parts:
+                shape = (*part.q.shape, part.increments.shape[1])
+                rows.append(np.broadcast_to(part.q[:, :, np.newaxis], shape).ravel())
+                columns.append(np.broadcast_to(part.increments[:, np.newaxis], shape).ravel())
+            row, column = np.concatenate(rows), np.concatenate(columns)
+            order = np.lexsort((column, row))
+            starts = np.searchsorted(row[order], np.arange(size + 1))
+            self._pattern = order, column[order], starts
+        order, column, starts = self._pattern
+        count = len(self.others) + size - len(x)
+        numbers = [np.ones(count), *(part.slopes(x).ravel() for part in self._parts)]
+        moves = (np.concatenate(numbers)[order], column, starts)
+        return np.asarray((slopes @ csr_array(moves, shape=(size, n + size - len(x)))).toarray())
 
 
 def trees_of(context: Context) -> list[tuple[LeafContext, MultibodyTree]]:

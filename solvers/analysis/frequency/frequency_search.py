@@ -10,6 +10,8 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from copy import copy
+from typing import Self
 
 import numpy as np
 import numpy.typing as npt
@@ -89,6 +91,12 @@ class FrequencySearch(ABC):
         sizes = sizes[(sizes > 0.0) & (sizes < self.end)]
         self.natural = np.union1d(self._frequencies(poles), sizes)
 
+    def shifted(self, center: float) -> Self:
+        """Return the search for G - center in place of G, with as many inputs as outputs."""
+        other = copy(self)
+        other.D = self.D - center * np.eye(len(self.D))
+        return other
+
     @abstractmethod
     def sizes(self, frequency: FloatArray) -> FloatArray:
         """Return the values of the function at frequencies in rad/s."""
@@ -106,7 +114,8 @@ class FrequencySearch(ABC):
         best, where = max(self.end_sizes(), key=lambda end: end[0])
         places = self.natural
         for attempt in range(50):
-            value, frequency = self._highest(self.between(places))
+            least = self._raised(best) if attempt > 0 else -np.inf
+            value, frequency = self._highest(self.between(places), least)
             if value > self._raised(best):
                 best, where = value, frequency
             elif attempt > 0:
@@ -122,21 +131,26 @@ class FrequencySearch(ABC):
             return best
         return best + _LEVEL_STEP * max(abs(best), self.scale)
 
-    def _highest(self, points: FloatArray) -> tuple[float, float]:
-        """Return the highest value near points, found by looking closer and closer, and where."""
+    def _highest(self, points: FloatArray, least: float) -> tuple[float, float]:
+        """Return the highest value near points, by looking closer and closer, and where.
+
+        If no point has at least some value, none is looked for.
+        """
         value, frequency = -np.inf, 0.0
         while len(points) > 2:
             values = self.sizes(points)
             k = int(values.argmax())
             if values[k] > value:
                 value, frequency = float(values[k]), float(points[k])
+            if value < least:
+                break
             near = slice(max(k - 1, 0), k + 2)
             low, high = points[near][[0, -1]]
             # Around a maximum, half of the digits of the frequency make no difference.
             is_known = np.isfinite(values[k])
             is_flat = is_known and values[k] - values[near].min() <= _FLAT * abs(values[k])
             points = (
-                points[:0] if is_flat or high - low <= 1e-9 * high else np.linspace(low, high, 17)
+                points[:0] if is_flat or high - low <= 1e-9 * high else np.linspace(low, high, 33)
             )
         return value, frequency
 

@@ -21,6 +21,7 @@ from flexure.diagrams.contexts.cut_wires import cut_wires
 from flexure.diagrams.contexts.store import Store
 from flexure.diagrams.contexts.value_places import Place, Way, find_place, several
 from flexure.diagrams.systems.ports import InputPort, OutputPort
+from flexure.diagrams.systems.system import System
 from flexure.diagrams.values.arrays import FloatArray
 from flexure.solvers.analysis.equations.equations import (
     Variable,
@@ -89,10 +90,10 @@ class LinearInputs:
         self.columns = [columns[key] for variable in chosen for key in variable.keys]
         self.behind = behind
         self.num_behind = sum(len(variable.keys) for variable in behind)
-        is_open = {(cuts[wire_at(p.handle)], int(k)) for p in opened for k in p.components}
+        self._open = {(cuts[wire_at(p.handle)], int(k)) for p in opened for k in p.components}
         self._closed = np.array(
             [
-                (slot, k) not in is_open
+                (slot, k) not in self._open
                 for wire, slot in cuts.items()
                 for k in range(wire.size or 0)
             ],
@@ -120,6 +121,15 @@ class LinearInputs:
             results = np.hstack([results[:, :known] + behind @ coming[:, :known], behind])
         chosen = [*range(num_states), *(num_states + k for k in self.columns)]
         return results[:, chosen]
+
+    def opens(self, block: System) -> bool:
+        """Return whether all wires that leave a block are opened."""
+        cuts = self.context.store.layout.cuts
+        return all(
+            port in cuts and all((cuts[port], k) in self._open for k in range(port.size))
+            for port in block.output_ports
+            if isinstance(port.size, int)
+        )
 
     def follow(self, store: Store) -> None:
         """Let what goes on behind closed wires be what comes to them, in a context like this."""

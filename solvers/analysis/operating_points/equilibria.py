@@ -464,7 +464,7 @@ def _statically_released(context: Context, x: FloatArray) -> FloatArray | None:
     ndarray or None
         None where nothing comes to rest so, or the system is none that statics describes.
     """
-    from flexure.solvers.analysis.forces_at_rest.equilibrium_curve import LostError
+    from flexure.solvers.analysis.forces_at_rest.curve_points import LostError
     from flexure.solvers.analysis.forces_at_rest.homotopy import released
     from flexure.solvers.analysis.forces_at_rest.static_coordinates import size_of
     from flexure.solvers.analysis.forces_at_rest.static_equations import StaticEquations

@@ -154,7 +154,11 @@ class SampledEquations:
         self._store = store = entries.context.store
         agenda = Agenda(entries.context)
         at_steps = [entry for entry in agenda.per_step if entry.event.kind != "publish"]
-        switching = [entry for entry in agenda.settling if entry.event.kind == "discrete"]
+        switching = [
+            entry
+            for entry in agenda.settling
+            if entry.event.kind == "discrete" and not entries.opens(entry.leaf.system)
+        ]
         for entry in [*at_steps, *switching]:
             when = "at every step" if entry in at_steps else "whenever a value changes"
             raise self._refusal(

@@ -23,6 +23,9 @@ from flexure.solvers.tracing.trace import DISCRETE, PARAMETER, Key, SymbolicStor
 _ALIKE = 1e-9  # relative difference of rates that is rounding,
 _SPACINGS = 4.0  # and that of times
 
+#: The derivatives of the states at a time, with the values of the context.
+Rates = Callable[[float, FloatArray], FloatArray]
+
 
 class BreakSlopes:
     """The break times of a context.
@@ -79,6 +82,16 @@ class BreakSlopes:
             )
         return found[0] if rows else np.zeros(len(self._keys))
 
+    def moving_gap(
+        self, rates: Rates, begin: float, time: float, x: FloatArray
+    ) -> tuple[FloatArray, FloatArray] | None:
+        """Return the gap of the rates at a time, and its `slopes`; None without one that moves."""
+        gap = gap_of(rates, time, x)
+        if gap is None:
+            return None
+        slopes = self.slopes(begin, time)
+        return (gap, slopes) if np.any(slopes) else None
+
     @cached_property
     def _exact(self) -> ExactJacobian:
         """The derivatives of the next break time of each block."""
@@ -104,9 +117,7 @@ class BreakSlopes:
             return math.inf
 
 
-def gap_of(
-    rates: Callable[[float, FloatArray], FloatArray], time: float, x: FloatArray
-) -> FloatArray | None:
+def gap_of(rates: Rates, time: float, x: FloatArray) -> FloatArray | None:
     """Return rates just before a time less those at it; None where they differ by rounding only."""
     before, after = rates(math.nextafter(time, -math.inf), x), rates(time, x)
     size = np.maximum(np.abs(before), np.abs(after))

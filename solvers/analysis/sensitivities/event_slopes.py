@@ -33,7 +33,7 @@ from flexure.diagrams.values.arrays import FloatArray, freeze
 from flexure.diagrams.values.events import Event, Periodic, Settling, Witness
 from flexure.solvers.analysis.equations.equations import Shown, read_outputs
 from flexure.solvers.analysis.equations.kept_equations import TracedEquations, kept_equations
-from flexure.solvers.analysis.sensitivities.break_slopes import gap_of
+from flexure.solvers.analysis.sensitivities.break_slopes import Rates, gap_of
 from flexure.solvers.analysis.sensitivities.sampled_slopes import SampledSlopes
 from flexure.solvers.native.kernels.parts.run import MOST_ROUNDS
 from flexure.solvers.native.programs.system_trace import read_witness
@@ -55,9 +55,6 @@ _MOST_CAUSES = 4  # at one instant, whose orders are all tried
 
 #: Stands for a break of the equations among the numbers of events.
 BREAK = -1
-
-#: The derivatives of the states at a time, with the values of the context.
-Rates = Callable[[float, FloatArray], FloatArray]
 _Tolerance = Callable[[FloatArray], FloatArray]
 
 

@@ -37,7 +37,7 @@ from flexure.solvers.analysis.equations.assembled_slopes import AssembledSlopes
 from flexure.solvers.analysis.equations.equations import Variable
 from flexure.solvers.analysis.equations.kept_equations import TracedEquations, kept_equations
 from flexure.solvers.analysis.linear_models.prescribed_inputs import Drive
-from flexure.solvers.analysis.sensitivities.break_slopes import BreakSlopes, gap_of
+from flexure.solvers.analysis.sensitivities.break_slopes import BreakSlopes
 from flexure.solvers.analysis.sensitivities.interpreted_motion import (
     InterpretedMotion,
     exact_jacobian,
@@ -291,6 +291,8 @@ class MotionDerivatives:
     def _integrate(self, t_final: float, method: Method, rtol: float, atol: float) -> None:
         """Integrate up to a time, and sample at the times of the grid."""
         grid = self._grid
+        if self._size:
+            self._shift(math.nextafter(self._time, -math.inf), updating=True)
         self.why = self._no_native or NativeMotion.obstacle(method, rtol, atol)
         if self._time < t_final:
             self._update()
@@ -324,7 +326,7 @@ class MotionDerivatives:
                 self._samples += [self._x] * len(times)
                 self._time = stop
                 motion = self._begun(t_final, method, (rtol, atol))
-            if jumps and motion is not None and self._shift(before, updating):
+            if jumps and motion is not None and self._shift(before, updating=updating):
                 motion.hold(self._x, self._weights)
             self._store.set_motion(stop, freeze(self._x[: self._size].copy()))
             if updating:
@@ -334,22 +336,20 @@ class MotionDerivatives:
                 if motion is not None:
                     motion.hold(self._x, self._weights)
 
-    def _shift(self, begin: float, updating: bool) -> bool:
+    def _shift(self, begin: float, *, updating: bool) -> bool:
         """Let derivatives jump where rates do at a time that moves; tell whether they have."""
         time, n = self._time, self._size
-        gap = gap_of(self._rates, time, self._x[:n])
-        if gap is None:
-            return False
-        moved = self._breaks.slopes(begin, time) @ self._weights
-        if not np.any(moved):
+        found = self._breaks.moving_gap(self._rates, begin, time, self._x[:n])
+        if found is None or not np.any(moved := found[1] @ self._weights):
             return False
         if updating or time in self._grid:
             raise EvaluationError(
                 f"{self._attempt} at t = {time:.9g} s",
-                expected="no update and no sample where a jump moves with the parameters",
+                expected="no beginning, update or sample where a jump moves with the parameters",
                 found="one of them at the same time",
                 remedy="Ask for other times, or take differences of two simulations instead",
             )
+        gap = found[0]
         self._x = np.concatenate([self._x[:n], self._x[n:] + np.outer(moved, gap).ravel()])
         return True
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from flexure.diagrams.checks.errors import EvaluationError
 from flexure.diagrams.values.arrays import FloatArray
-from flexure.solvers.analysis.forces_at_rest.equilibrium_curve import LostError
+from flexure.solvers.analysis.forces_at_rest.curve_points import LostError
 from flexure.solvers.analysis.forces_at_rest.homotopy import released
 from flexure.solvers.analysis.forces_at_rest.static_coordinates import size_of
 from flexure.solvers.analysis.forces_at_rest.static_equations import StaticEquations, StaticPoint

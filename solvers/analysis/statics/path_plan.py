@@ -21,7 +21,7 @@ from flexure.solvers.analysis.equations.equations import (
     carries_vector,
     find_variables,
 )
-from flexure.solvers.analysis.forces_at_rest.equilibrium_curve import Leg
+from flexure.solvers.analysis.forces_at_rest.curve_points import Leg
 
 _STRAIGHT = 1e-9  # part of the way by which stations may be off one line
 

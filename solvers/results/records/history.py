@@ -386,7 +386,7 @@ class History:
 
     def takes(self, count: int) -> bool:
         """Return whether so many rows are better appended as they are than made objects."""
-        many = count > _FEW or self._most_states < math.inf
+        many = count > _FEW or self.size > self._most_states
         return many or not isinstance(self._parts[-1], list)
 
     def append(self, rows: Rows) -> None:

@@ -25,7 +25,7 @@ BOX = (0.3, 0.2, 0.1)
 READINGS: Any = by_tier(fast=["native"], full=["native", "python", False])
 
 
-def incline(slope: float, *, spin: Any = None, **options: Any) -> tuple[fx.Plant, fx.Context]:
+def incline(slope: float, **options: Any) -> tuple[fx.Plant, fx.Context]:
     """Return a free box that rests on a plane with a slope in x, in its depth."""
     builder = fx.PlantBuilder("incline", gravity=(G * np.sin(slope), 0.0, -G * np.cos(slope)))
     box = builder.add_body("box", fx.SpatialInertia.solid_box(MASS, size=BOX))

@@ -65,6 +65,12 @@ def test_jumps_that_move_are_refused_where_something_reads_their_instant() -> No
     for t_final, metric in ((0.5, m.final("lag.y")), (1.0, m.rms("lag.y", start=0.5))):
         with pytest.raises(EvaluationError, match=r"t = 0\.5 s: .*'a jump of the rates'"):
             fx.gradient(metric, system, t_final, "step.at")
+    system = stepped(fx.Step("step", at=0.0))
+    with pytest.raises(EvaluationError, match=r"t = 0 s: .*'a jump of the rates'"):
+        fx.gradient(m.final("lag.y"), system, 1.0, "step.at")
+    with pytest.raises(EvaluationError, match="no beginning, update or sample where a jump moves"):
+        fx.parameter_sensitivity(system, 1.0, "step.at")
+    assert fx.gradient(m.final("lag.y"), system, 1.0, "step.to")["step.to"] > 0.0
 
 
 def test_sources_that_jump_at_once_are_refused_if_only_one_of_them_moves() -> None:

@@ -16,6 +16,8 @@ import pytest
 import flexure as fx
 from examples import compliant_door, dishwasher_door
 from flexure.diagrams.checks.errors import FlexureError
+from tests.blocks.forces.contacts.test_sticking_friction import incline
+from tests.blocks.forces.on_joints.test_bearing_friction import pendulum
 from tests.support.mechanics.mechanisms import MECHANISMS, random_contexts
 from tests.support.native.javascript import options_of
 from tests.support.native.javascript_runs import ask_models, simulate, simulate_all
@@ -190,6 +192,8 @@ RUNS: dict[str, Run] = {
     "stopped": Run(stopped),
     "hopping": Run(hopping),
     "caught": Run(caught),
+    "a journal": Run(lambda: pendulum(1.2), t_final=4.0),
+    "a box that slides": Run(lambda: incline(0.5), t_final=0.05),
     "short steps": Run(logged, options={"max_step": 0.011}),
     "low accuracy": Run(logged, options={"rtol": 1e-3, "atol": 1e-3}),
     "a search in short stretches": Run(
