@@ -30,22 +30,14 @@ Solver = Callable[..., Any]
 
 @dataclass(frozen=True, eq=False)
 class Solution:
-    """The equations of which some expressions are the solution.
+    """The equations of which some expressions are the solution."""
 
-    Attributes
-    ----------
-    matrix, right, values : array, shapes (n, n), (n,) and (n,)
-        A, b and x.
-    factors : tuple of array
-        What solvers take before b.
-    solver, transposed : callable
-        Solve equations with A and with Aᵀ.
-    """
-
+    # matrix, right, values: A, b and x, shapes (n, n), (n,) and (n,).
     matrix: Objects
     right: Objects
     values: Objects
-    factors: tuple[Objects, ...]
+    factors: tuple[Objects, ...]  # what solvers take before b
+    # solver, transposed: solve equations with A and with Aᵀ.
     solver: Solver
     transposed: Solver
 
