@@ -68,23 +68,50 @@ _INCREMENT = float(np.finfo(float).eps ** (1 / 3))
 
 @dataclass(frozen=True, eq=False)
 class StaticPoint:
-    """The forces at some positions, and their derivatives; n unknowns, m variables, k holders."""
+    """The forces at some positions, and their derivatives; n unknowns, m variables, k holders.
 
-    # What is zero in an equilibrium: r with the forces of holders and constraints, shape (n,).
+    Attributes
+    ----------
+    forces : ndarray, shape (n,)
+        What is zero in an equilibrium: r with the forces of holders and constraints.
+    stiffness : ndarray, shape (n, n)
+        K, minus their derivatives by the unknowns.
+    loads : ndarray, shape (n, m)
+        Their derivatives by the variables.
+    strokes : ndarray, shape (k,)
+        The outputs that holders keep.
+    directions : ndarray, shape (k, n)
+        Their derivatives by the unknowns.
+    stroke_slopes : ndarray, shape (k, m)
+        Their derivatives by the variables.
+    gaps : ndarray, shape (e,)
+        The errors of all constraints.
+    rows : ndarray, shape (e, n)
+        Their derivatives by the unknowns.
+    errors : ndarray, shape (c,)
+        Independent combinations of these errors, which are zero as well.
+    normals : ndarray, shape (c, n)
+        Their derivatives by the unknowns, in orthonormal rows.
+    pushes : ndarray, shape (c, n)
+        The forces of their multipliers.
+    error_slopes : ndarray, shape (c, m)
+        Their derivatives by the variables.
+    num_displacements : int
+        How many of the unknowns are displacements; other states are behind them.
+    """
+
     forces: FloatArray
-    stiffness: FloatArray  # K, minus their derivatives by the unknowns, shape (n, n)
-    loads: FloatArray  # their derivatives by the variables, shape (n, m)
-    strokes: FloatArray  # the outputs that holders keep, shape (k,)
-    directions: FloatArray  # their derivatives by the unknowns, shape (k, n)
-    stroke_slopes: FloatArray  # their derivatives by the variables, shape (k, m)
-    gaps: FloatArray  # the errors of all constraints, shape (e,)
-    rows: FloatArray  # their derivatives by the unknowns, shape (e, n)
-    # Independent combinations of these errors, which are zero as well, shape (c,).
+    stiffness: FloatArray
+    loads: FloatArray
+    strokes: FloatArray
+    directions: FloatArray
+    stroke_slopes: FloatArray
+    gaps: FloatArray
+    rows: FloatArray
     errors: FloatArray
-    normals: FloatArray  # their derivatives by the unknowns, in orthonormal rows, shape (c, n)
-    pushes: FloatArray  # the forces of their multipliers, shape (c, n)
-    error_slopes: FloatArray  # their derivatives by the variables, shape (c, m)
-    # How many of the unknowns are displacements; other states are behind them.
+    normals: FloatArray
+    pushes: FloatArray
+    error_slopes: FloatArray
     num_displacements: int
 
     @property
@@ -134,6 +161,15 @@ class StaticEquations:
     attempt : str
         Beginning of messages.
 
+    Attributes
+    ----------
+    context : Context
+        That context.
+    coordinates : StaticCoordinates
+        The unknowns.
+    num_held : int
+        Number of holders.
+
     Raises
     ------
     ValueRefusedError
@@ -156,12 +192,12 @@ class StaticEquations:
         refuse_sampled(context, attempt)
         _refuse_switched(context, attempt)
         _refuse_rolling(context, attempt)
-        self.context = context  # that context
+        self.context = context
         self._store = store = context.store
         self._variables = tuple(variables)
         self._held = [(slot_of(context, p.handle), int(k)) for p in held for k in p.components]
-        self.num_held = len(self._held)  # number of holders
-        self.coordinates = StaticCoordinates(context)  # the unknowns
+        self.num_held = len(self._held)
+        self.coordinates = StaticCoordinates(context)
         if not len(self.coordinates):
             raise ValueRefusedError(
                 attempt,
@@ -307,8 +343,10 @@ class StaticEquations:
         return rows if np.array_equal(chosen, np.arange(len(rows))) else np.asarray(rows[chosen])
 
     def _found_states(self) -> Indices:
-        """Return the other states that are found: whose rates are not zero anyway, and matter."""
-        # A state that nothing reads is a record, such as the integral of a position.
+        """Return the other states that are found: whose rates are not zero anyway, and matter.
+
+        A state that nothing reads is a record, such as the integral of a position.
+        """
         others, first = self._others, self._num_forces
         if not others.size:
             return others

@@ -35,11 +35,20 @@ _WIDEST = 14.0  # logarithm of the ratio of two scales
 
 @dataclass(frozen=True, eq=False)
 class Bound:
-    """An upper bound of μ."""
+    """An upper bound of μ.
 
-    value: float  # the largest singular value of d M / d
-    scales: FloatArray  # d, shape (m,)
-    # W, so that the least of all bounds has the slope ``Re Σ W ∘ dM/dω``, shape (m, m).
+    Attributes
+    ----------
+    value : float
+        The largest singular value of d M / d.
+    scales : ndarray, shape (m,)
+        d.
+    slopes : ndarray of complex, shape (m, m)
+        W, so that the least of all bounds has the slope ``Re Σ W ∘ dM/dω``.
+    """
+
+    value: float
+    scales: FloatArray
     slopes: Curve
 
 
@@ -116,9 +125,11 @@ class _NewtonStep:
 
 
 def _newton_step(M: Curve, x: FloatArray, q: float) -> _NewtonStep:
-    """Return Newton's step for log(Σ sᵢ²ᵠ) / 2q of the singular values of eˣ M e⁻ˣ."""
-    # M and Mᴴ are the blocks of a Hermitian matrix W, with ±s as its eigenvalues, which becomes E W
-    # E with E = diag(eˣ, e⁻ˣ). So derivatives of its functions are those of eigenvalues.
+    """Return Newton's step for log(Σ sᵢ²ᵠ) / 2q of the singular values of eˣ M e⁻ˣ.
+
+    M and Mᴴ are the blocks of a Hermitian matrix W, with ±s as its eigenvalues, which becomes
+    E W E with E = diag(eˣ, e⁻ˣ). So derivatives of its functions are those of eigenvalues.
+    """
     m, scale = len(M), np.exp(x[:, np.newaxis] - x)
     u, s, vh = np.linalg.svd(M * scale)
     top = s[0] or 1.0
