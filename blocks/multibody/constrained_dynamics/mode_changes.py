@@ -264,12 +264,10 @@ def _let_strike(
     closed: Sequence[Any],
     values: _Values,
 ) -> dict[Any, Array]:
-    """Let coordinates strike their stops; return the state of these, struck or not.
-
-    Those that strike and those that rest take part with impulses Λ, so that 0 <= Λ ⊥ ġ⁺ - r >= 0
-    with the rebound r of each. Which impulses are zero is found by pivoting. In sequential impacts
-    only the first one that strikes takes part; the next round lets the next one strike.
-    """
+    """Let coordinates strike their stops; return the state of these, struck or not."""
+    # Those that strike and those that rest take part with impulses Λ, so that 0 <= Λ ⊥ ġ⁺ - r >= 0
+    # with the rebound r of each. Which impulses are zero is found by pivoting. In sequential
+    # impacts only the first one that strikes takes part; the next round lets the next one strike.
     equations = UpheldEquations(
         tree.articulation(context), tree.conditions(context), tree.regularization(context)
     )

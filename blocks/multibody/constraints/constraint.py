@@ -20,32 +20,21 @@ from flexure.diagrams.values.state import ContinuousState, DiscreteState
 
 
 class Condition(NamedTuple):
-    """The equations of a constraint at an instant: φ = 0 between positions, then w = 0.
+    """The equations of a constraint at an instant: φ = 0 between positions, then w = 0."""
 
-    Attributes
-    ----------
-    errors : sequence of float or Symbol
-        The values φ of the equations between positions.
-    rates : sequence of float or Symbol
-        Their rates φ̇, and the values w of the equations between velocities alone.
-    biases : sequence of float or Symbol
-        What is left of φ̈ and ẇ where no body and no velocity of a joint accelerates.
-    forces : sequence of mapping of int to array, shape (6,)
-        For each equation the spatial forces on bodies about Bo, expressed in the bodies, that
-        belong to a multiplier of 1, by numbers of bodies; none on the world. They are the
-        derivatives of φ̇ and w by the spatial velocities.
-    efforts : sequence of mapping of int to array
-        The same along the velocities of joints, by numbers of outboard bodies.
-    held : sequence of float or Symbol, optional
-        For each equation 1 where it holds now, and 0 where it does not: its multiplier is zero
-        then. All hold when there is none.
-    """
-
-    errors: Sequence[Array]
+    errors: Sequence[Array]  # the values φ of the equations between positions
+    # Their rates φ̇, and the values w of the equations between velocities alone.
     rates: Sequence[Array]
+    # What is left of φ̈ and ẇ where no body and no velocity of a joint accelerates.
     biases: Sequence[Array]
+    # For each equation the spatial forces on bodies about Bo, expressed in the bodies, that belong
+    # to a multiplier of 1, by numbers of bodies; none on the world. They are the derivatives of φ̇
+    # and w by the spatial velocities, shape (6,).
     forces: Sequence[Mapping[int, Array]]
+    # The same along the velocities of joints, by numbers of outboard bodies.
     efforts: Sequence[Mapping[int, Array]]
+    # For each equation 1 where it holds now, and 0 where it does not: its multiplier is zero then.
+    # All hold when there is none.
     held: Sequence[Array] | None = None
 
 

@@ -93,10 +93,6 @@ def articulate_coupled(
     couplings : sequence of CoupledInertia
         What couples bodies.
 
-    Returns
-    -------
-    CoupledArticulation
-
     Raises
     ------
     EvaluationError

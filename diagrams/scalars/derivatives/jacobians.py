@@ -40,21 +40,13 @@ _SHARED = 2.0  # outputs per node on average, up to which that pays
 
 @dataclass(frozen=True)
 class Jacobian:
-    """A sparse matrix of derivatives.
+    """A sparse matrix of derivatives."""
 
-    Attributes
-    ----------
-    shape : tuple of int
-        Numbers of outputs and of inputs.
-    rows, columns : list of int
-        Where the entries are, row by row and from left to right.
-    entries : list
-        Symbols, or floats where the value is known; all other entries of the matrix are zero.
-    """
-
-    shape: tuple[int, int]
+    shape: tuple[int, int]  # numbers of outputs and of inputs
+    # rows, columns: where the entries are, row by row and from left to right.
     rows: list[int]
     columns: list[int]
+    # Symbols, or floats where the value is known; all other entries of the matrix are zero.
     entries: list[Weight]
 
     def to_array(self) -> Any:
@@ -113,26 +105,17 @@ def jacobian(outputs: Any, keys: Sequence[Hashable]) -> Jacobian:
 
 @dataclass(frozen=True)
 class BlockJacobian:
-    """A sparse matrix of derivatives, several columns at once.
+    """A sparse matrix of derivatives, several columns at once."""
 
-    Attributes
-    ----------
-    rows, columns : list of int
-        Where the entries are, row by row and from left to right.
-    vectors : list
-        Expressions of the inputs and of seeds, or zeros. A seed is a vector with a one in its lane,
-        and zeros.
-    lanes : list of list of (int, int)
-        The lanes of each vector that hold entries, with the positions of these.
-    filling : float
-        Number of derivatives in a vector on the way there, on average.
-    """
-
+    # rows, columns: where the entries are, row by row and from left to right.
     rows: list[int]
     columns: list[int]
+    # Expressions of the inputs and of seeds, or zeros. A seed is a vector with a one in its lane,
+    # and zeros.
     vectors: list[Weight]
+    # The lanes of each vector that hold entries, with the positions of these.
     lanes: list[list[tuple[int, int]]]
-    filling: float
+    filling: float  # number of derivatives in a vector on the way there, on average
 
 
 def block_jacobian(

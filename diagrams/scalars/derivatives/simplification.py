@@ -117,18 +117,12 @@ class _Hidden:
     ----------
     stay : collection of int
         The nodes, by index, where nothing is left out.
-
-    Attributes
-    ----------
-    node : int
-        The index of the node that is being simplified.
-    factors : dict
-        By index of a node, what is left out there; for a denominator the quotient.
     """
 
     def __init__(self, stay: Collection[int]) -> None:
         self.stay = stay
-        self.node = -1
+        self.node = -1  # the index of the node that is being simplified
+        # By index of a node, what is left out there; for a denominator the quotient.
         self.factors: dict[int, list[Symbol]] = {}
         self._known: dict[int, bool] = {}  # by index, whether something would be lost
         self._divisors: set[int] = set()

@@ -47,19 +47,6 @@ class Graph:
     Nodes are numbered in the order of their creation: arguments precede their users, and the
     numbering depends on nothing but the order in which the equations run.
 
-    Attributes
-    ----------
-    nodes : list of Symbol
-        Every node; ``nodes[symbol.index] is symbol``. To be read, not changed.
-    branches : Decisions or None
-        Answers the decisions of the calculation that is being explored, if one is.
-    most : float
-        How many operations may be recorded before the next one is refused.
-    as_gain : bool
-        Whether `with_slope_of` replaces slopes, as in linear models.
-    solutions : dict
-        By index of a node, the linear equations that it solves, see `Solution`.
-
     Examples
     --------
     >>> graph = Graph()
@@ -73,10 +60,13 @@ class Graph:
     __slots__ = ("_known", "as_gain", "branches", "most", "nodes", "solutions")
 
     def __init__(self, most: float = math.inf, *, as_gain: bool = False) -> None:
-        self.most = most
-        self.as_gain = as_gain
+        self.most = most  # how many operations may be recorded before the next one is refused
+        self.as_gain = as_gain  # whether `with_slope_of` replaces slopes, as in linear models
+        # Every node; ``nodes[symbol.index] is symbol``. To be read, not changed.
         self.nodes: list[Symbol] = []
+        # Answers the decisions of the calculation that is being explored, if one is.
         self.branches: Decisions | None = None
+        # By index of a node, the linear equations that it solves, see `Solution`.
         self.solutions: dict[int, Any] = {}
         self._known: dict[tuple[Any, ...], Symbol] = {}
 
@@ -361,19 +351,6 @@ class Symbol:
     number (``float()``, ``math.sin``, an index) raise `TraceError`, and so do decisions (``if``)
     outside of an exploration of its branches (`branches.explore`). Two equal expressions are one
     object; ``==`` records a comparison, so compare symbols with ``is``. Hashing is by identity.
-
-    Attributes
-    ----------
-    graph : Graph
-        The graph that owns the node.
-    index : int
-        Position in ``graph.nodes``.
-    op : str
-        ``"input"``, ``"constant"``, or an operation of the vocabulary.
-    args : tuple of Symbol
-        Operands, all with a smaller index; empty for an input and a constant.
-    leaf : object
-        The key of an input, the value of a constant, else None.
     """
 
     __slots__ = ("args", "graph", "index", "leaf", "op")
@@ -387,11 +364,11 @@ class Symbol:
     def __init__(
         self, graph: Graph, index: int, op: str, args: tuple[Symbol, ...], leaf: Any = None
     ) -> None:
-        self.graph = graph
-        self.index = index
-        self.op = op
-        self.args = args
-        self.leaf = leaf
+        self.graph = graph  # the graph that owns the node
+        self.index = index  # position in ``graph.nodes``
+        self.op = op  # ``"input"``, ``"constant"``, or an operation of the vocabulary
+        self.args = args  # operands, all with a smaller index; empty for an input and a constant
+        self.leaf = leaf  # the key of an input, the value of a constant, else None
 
     @property
     def key(self) -> Hashable:

@@ -91,10 +91,8 @@ def _square(a: Any, name: str) -> ufuncs.Objects:
 
 
 def _eliminate(matrix: Objects) -> tuple[Objects, Objects, Any]:
-    """Factor a matrix; return its factors, the conditions of exchanges, and the sign of these.
-
-    The factors are the upper triangle, and below it by how many times a row a lower one is less.
-    """
+    """Factor a matrix; return its factors, the conditions of exchanges, and the sign of these."""
+    # The factors are the upper triangle, and below it by how many times a row a lower one is less.
     n = len(matrix)
     rows = [[as_number(entry) for entry in row] for row in matrix]
     factors, exchanges = np.full((n, n), 0.0, dtype=object), np.full((n, n), False, dtype=object)

@@ -327,16 +327,6 @@ class Equations:
         Whether code that large systems share will do, of which there is no ``exact``.
     as_gain : bool
         Whether blocks with ``linearize_as="gain"`` have the slopes of gains, as in linear models.
-
-    Attributes
-    ----------
-    exact : ExactJacobian or None
-        The Jacobian as a function of time and states, for the present variables; None when the
-        equations cannot be traced, or share code.
-    obstacle : TraceError or None
-        Why they cannot.
-    present : ndarray
-        The derivatives and outputs at the values of the context when this was made.
     """
 
     def __init__(
@@ -354,13 +344,16 @@ class Equations:
         self._variables = variables
         self._shown = [shown(context, place) for place in outputs]
         self._shown += [(slot, range(store.layout.slot_port[slot].size)) for slot in slots]
+        # The Jacobian as a function of time and states, for the present variables; None when the
+        # equations cannot be traced, or share code.
         self.exact: ExactJacobian | None = None
-        self.obstacle: TraceError | None = None
+        self.obstacle: TraceError | None = None  # why they cannot
         self._compiled: BoundProgram | None = None
         self._shared: SharedEquations | None = None
         self._traced_equations: TracedEquations | None = None
         self._foreign: ForeignSlopes | None = None
         self._asked = 0
+        # The derivatives and outputs at the values of the context when this was made.
         self.present = self.values(self.point())
         keys = [key for variable in variables for key in variable.keys]
         read = tuple([(slot, tuple(part)) for slot, part in self._shown])

@@ -16,57 +16,32 @@ NEUTRAL = 1e-10
 
 @dataclass(frozen=True, eq=False)
 class Leg:
-    """From which values of variables and held outputs to which others.
+    """From which values of variables and held outputs to which others."""
 
-    Attributes
-    ----------
-    variables, held : ndarray, shape (2, m) and (2, k)
-        Their values at λ = 0 and at λ = 1.
-    released : ndarray, shape (n,), or None
-        Forces on unknowns that balance them at λ = 0, and are reduced to zero until λ = 1; None for
-        none.
-    """
-
+    # variables, held: their values at λ = 0 and at λ = 1, shape (2, m) and (2, k).
     variables: FloatArray
     held: FloatArray
+    # Forces on unknowns that balance them at λ = 0, and are reduced to zero until λ = 1; None for
+    # none, shape (n,), or None.
     released: FloatArray | None = None
 
 
 @dataclass(frozen=True, eq=False)
 class CurvePoint:
-    """A point of a curve of equilibria.
+    """A point of a curve of equilibria."""
 
-    Attributes
-    ----------
-    x : ndarray
-        The states.
-    reactions : ndarray
-        The forces of holders.
-    load : float
-        λ.
-    along : ndarray
-        The tangent by the unknowns and λ, scaled, of the length 1.
-    resists : bool
-        Whether the stiffness is known to be positive definite, but for rounding.
-    calc_stiffnesses : callable
-        ``calc_stiffnesses() -> ndarray``, for `stiffnesses`.
-    rows : ndarray
-        The derivatives of what constraints and holders keep, by scaled increments; none without
-        constraints.
-    asymmetry : float
-        That of the stiffness, see `StaticPoint`.
-    bend : ndarray or None
-        Half of the change of the tangent per length, behind the point, where that is known.
-    """
-
-    x: FloatArray
-    reactions: FloatArray
-    load: float
-    along: FloatArray
-    resists: bool
+    x: FloatArray  # the states
+    reactions: FloatArray  # the forces of holders
+    load: float  # λ
+    along: FloatArray  # the tangent by the unknowns and λ, scaled, of the length 1
+    resists: bool  # whether the stiffness is known to be positive definite, but for rounding
+    # ``calc_stiffnesses() -> ndarray``, for `stiffnesses`.
     calc_stiffnesses: Callable[[], FloatArray]
+    # The derivatives of what constraints and holders keep, by scaled increments; none without
+    # constraints.
     rows: FloatArray
-    asymmetry: float
+    asymmetry: float  # that of the stiffness, see `StaticPoint`
+    # Half of the change of the tangent per length, behind the point, where that is known.
     bend: FloatArray | None = None
 
     @cached_property
@@ -88,24 +63,13 @@ class CurvePoint:
 
 @dataclass(frozen=True, eq=False)
 class Crossing:
-    """Where a stiffness becomes zero.
-
-    Attributes
-    ----------
-    point : CurvePoint
-        The point.
-    at : float
-        How far it is from the beginning of the step.
-    direction : ndarray
-        Scaled increments against which there is no stiffness; the length is 1.
-    pull : float
-        How much the load pulls in this direction, in parts of the stiffness a step away; next to
-        nothing at a branch point.
-    """
+    """Where a stiffness becomes zero."""
 
     point: CurvePoint
-    at: float
-    direction: FloatArray
+    at: float  # how far it is from the beginning of the step
+    direction: FloatArray  # scaled increments against which there is no stiffness; the length is 1
+    # How much the load pulls in this direction, in parts of the stiffness a step away; next to
+    # nothing at a branch point.
     pull: float
 
 

@@ -77,25 +77,18 @@ class EquilibriumCurve:
         What changes.
     size : float
         Length that counts as much as a radian, in m.
-
-    Attributes
-    ----------
-    scales : ndarray
-        Increments of the unknowns that count as 1.
-    refusal : EvaluationError or None
-        What the equations have refused last.
     """
 
     def __init__(self, equations: StaticEquations, leg: Leg, size: float) -> None:
         self.equations = equations
-        self.refusal: EvaluationError | None = None
+        self.refusal: EvaluationError | None = None  # what the equations have refused last
         self._leg = leg
         coordinates = equations.coordinates
         d = coordinates.num_displacements
         scales = np.ones(len(coordinates))
         scales[:d] = np.where(coordinates.turns, 1.0, size)
         scales[d:] = np.maximum(np.abs(equations.states[coordinates.others]), 1.0)
-        self.scales = _UNIT_TURN * scales
+        self.scales = _UNIT_TURN * scales  # increments of the unknowns that count as 1
         self._most = 0  # constraints that have been independent so far
 
     # Points ----------------------------------------------------------------------------------
@@ -127,11 +120,6 @@ class EquilibriumCurve:
             The point. Its tangent goes on from there.
         ratio : float
             Length of the correction, as a part of that of the prediction.
-
-        Raises
-        ------
-        LostError
-            When there is none, or the ratio is larger than ``stray``.
         """
         predicted = length * direction
         held = direction if load is None else self._ahead()
@@ -318,11 +306,9 @@ class EquilibriumCurve:
         far: bool = False,
         singular: bool = False,
     ) -> tuple[FloatArray, FloatArray, float, FloatArray, LinearizedEquilibria | None]:
-        """Return what solves the equations at right angles to a direction, and how far that is.
-
-        The last corrections take the linear equations before again. Behind the results are these,
-        if they hold there as well.
-        """
+        """Return what solves the equations at right angles to a direction, and how far that is."""
+        # The last corrections take the linear equations before again. Behind the results are these,
+        # if they hold there as well.
         n, moved, before = len(self.scales), np.zeros(len(self.scales) + 1), np.inf
         linear: LinearizedEquilibria | None = None
         point: StaticPoint | None = None
@@ -435,10 +421,8 @@ class EquilibriumCurve:
         return np.concatenate([linear.units * forces, linear.weights * missing])
 
     def _row_scales(self, point: StaticPoint) -> FloatArray:
-        """Return what forces are scaled by; rates of other states, to rows as large as theirs.
-
-        So it does not matter how slowly a controller integrates beside how stiff a mechanism is.
-        """
+        """Return what forces are scaled by; rates of other states, to rows as large as theirs."""
+        # So it does not matter how slowly a controller integrates beside how stiff a mechanism is.
         d, scales = point.num_displacements, self.scales.copy()
         if d == len(scales):
             return scales
@@ -476,11 +460,9 @@ class EquilibriumCurve:
             self.refusal = error
 
     def _free_stiffness(self, linear: LinearizedEquilibria) -> FloatArray:
-        """Return the scaled stiffness where holders leave it free.
-
-        Columns of other states are as large as those of displacements. Positive factors of rows and
-        columns do not change whether a small displacement takes work, and rounding does.
-        """
+        """Return the scaled stiffness where holders leave it free."""
+        # Columns of other states are as large as those of displacements. Positive factors of rows
+        # and columns do not change whether a small displacement takes work, and rounding does.
         point, rows, columns = linear.point, linear.units, self.scales.copy()
         d = point.num_displacements
         K = rows[:, np.newaxis] * point.stiffness

@@ -81,18 +81,10 @@ def _rows_of_forces(layout: Layout) -> Indices:
 
 @dataclass(frozen=True)
 class StaticReading:
-    """What is read of a system.
+    """What is read of a system."""
 
-    Attributes
-    ----------
-    held : tuple of (int, int)
-        Slots and components that holders keep.
-    velocities : ndarray of int
-        Where the velocities of all trees are among the states.
-    """
-
-    held: tuple[tuple[int, int], ...]
-    velocities: Indices
+    held: tuple[tuple[int, int], ...]  # slots and components that holders keep
+    velocities: Indices  # where the velocities of all trees are among the states
 
     def all(self, store: SymbolicStore) -> list[Any]:
         """Read all rows."""

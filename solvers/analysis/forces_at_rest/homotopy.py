@@ -37,11 +37,6 @@ def released(
         The states to begin at.
     held : ndarray
         Values at which holders keep their outputs in the end.
-
-    Raises
-    ------
-    LostError
-        When the way does not end.
     """
     equations.move_to(x)
     variables, start = equations.variables, equations.point()

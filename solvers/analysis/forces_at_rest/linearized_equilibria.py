@@ -19,21 +19,13 @@ _NOTHING = 1e-300
 
 @dataclass(eq=False)
 class LinearizedEquilibria:
-    """The equations linearized at a point, scaled so that rows are what columns are.
-
-    Attributes
-    ----------
-    point : StaticPoint
-        The point.
-    units, weights : ndarray
-        What forces, and what constraints and holders are scaled by.
-    matrix, pull : ndarray
-        Minus the derivatives of the equations by increments and μ, and those by λ.
-    """
+    """The equations linearized at a point, scaled so that rows are what columns are."""
 
     point: StaticPoint
+    # units, weights: what forces, and what constraints and holders are scaled by.
     units: FloatArray
     weights: FloatArray
+    # matrix, pull: minus the derivatives of the equations by increments and μ, and those by λ.
     matrix: FloatArray
     pull: FloatArray
     _eliminated: tuple[FloatArray, FloatArray, FloatArray, int] | None = field(

@@ -36,17 +36,11 @@ _DIRECTIONS = {"w": "rotation", "v": "translation"}
 
 @dataclass(frozen=True, eq=False)
 class _Alike:
-    """Joints of one class, whose position rates N(q) v are computed together.
-
-    Attributes
-    ----------
-    joints : list of Joint
-        The joints.
-    q, increments : ndarray of int, shapes (J, num_positions) and (J, num_velocities)
-        Where their positions are in the state, and their displacements among the unknowns.
-    """
+    """Joints of one class, whose position rates N(q) v are computed together."""
 
     joints: list[Joint]
+    # q, increments: where their positions are in the state, and their displacements among the
+    # unknowns, shapes (J, num_positions) and (J, num_velocities).
     q: Indices
     increments: Indices
 
@@ -101,26 +95,10 @@ class StaticCoordinates:
         A root context.
     others : sequence of int
         Which states that are not of trees are to be found as well.
-
-    Attributes
-    ----------
-    names : list of str
-        What the unknowns are: joint coordinates by path, then other states.
-    turns : ndarray of bool
-        Whether a displacement is an angle.
-    num_displacements : int
-        How many of the unknowns are displacements.
-    positions : ndarray of int
-        Where the positions of all trees are in the state.
-    velocities : ndarray of int
-        Where their velocities are.
-    free : ndarray of int
-        Which of the velocities of all trees, end to end, are displacements.
-    others : ndarray of int
-        The other states.
     """
 
     def __init__(self, context: Context, others: npt.ArrayLike = ()) -> None:
+        # What the unknowns are: joint coordinates by path, then other states.
         self.names: list[str] = []
         groups: dict[type[Joint], list[tuple[Joint, list[int], list[int]]]] = {}
         turns: list[bool] = []
@@ -150,12 +128,14 @@ class StaticCoordinates:
             joints, q_rows, increments = (list(each) for each in zip(*members, strict=True))
             self._parts += _Alike(joints, np.array(q_rows), np.array(increments)).parts()
         self._pattern: tuple[Indices, Indices, Indices] | None = None  # of what moves states
-        self.turns = np.array(turns, dtype=bool)
-        self.num_displacements = len(self.names)
+        self.turns = np.array(turns, dtype=bool)  # whether a displacement is an angle
+        self.num_displacements = len(self.names)  # how many of the unknowns are displacements
+        # Where the positions of all trees are in the state.
         self.positions = np.array(positions, dtype=np.intp)
-        self.velocities = np.array(velocities, dtype=np.intp)
+        self.velocities = np.array(velocities, dtype=np.intp)  # where their velocities are
+        # Which of the velocities of all trees, end to end, are displacements.
         self.free = np.array(free, dtype=np.intp)
-        self.others: Indices = np.array(others, dtype=np.intp)
+        self.others: Indices = np.array(others, dtype=np.intp)  # the other states
         names = state_names(context) if self.others.size else []
         self.names += [names[k] for k in self.others]
 

@@ -44,13 +44,6 @@ class FrequencySearch(ABC):
         entries: then zeros among them are not exact.
     is_precise : bool
         Whether rounding beside the largest entry of a response may change the result.
-
-    Attributes
-    ----------
-    end : float
-        The highest frequency in rad/s.
-    natural : ndarray
-        The natural frequencies of the poles, in ascending order.
     """
 
     #: Size of differences that count, where values may be zero.
@@ -72,7 +65,7 @@ class FrequencySearch(ABC):
         unit = np.ones(len(A)) if rotated else scaling(A, B, C)
         self.A, self.B, self.C = A * unit / unit[:, np.newaxis], B / unit[:, np.newaxis], C * unit
         self.D, self.period, self.rotated = D, period, rotated
-        self.end = np.inf if period is None else np.pi / period
+        self.end = np.inf if period is None else np.pi / period  # the highest frequency in rad/s
         values, shapes = np.linalg.eig(self.A)
         # A = turn T back with a triangle T: diagonal where eigenvectors are well conditioned.
         self._is_diagonal = not is_precise and len(A) > 0 and np.linalg.cond(shapes) < _INDEPENDENT
@@ -89,6 +82,7 @@ class FrequencySearch(ABC):
         moving = poles[poles != 0.0]
         sizes = np.abs(moving if period is None else np.log(moving) / period)
         sizes = sizes[(sizes > 0.0) & (sizes < self.end)]
+        # The natural frequencies of the poles, in ascending order.
         self.natural = np.union1d(self._frequencies(poles), sizes)
 
     def shifted(self, center: float) -> Self:
@@ -132,10 +126,8 @@ class FrequencySearch(ABC):
         return best + _LEVEL_STEP * max(abs(best), self.scale)
 
     def _highest(self, points: FloatArray, least: float) -> tuple[float, float]:
-        """Return the highest value near points, by looking closer and closer, and where.
-
-        If no point has at least some value, none is looked for.
-        """
+        """Return the highest value near points, by looking closer and closer, and where."""
+        # If no point has at least some value, none is looked for.
         value, frequency = -np.inf, 0.0
         while len(points) > 2:
             values = self.sizes(points)
@@ -180,11 +172,9 @@ class FrequencySearch(ABC):
         return np.unique(np.concatenate([ends, frequency, middle, beyond]))
 
     def _pencil(self, driven: FloatArray, balance: Sequence[FloatArray]) -> FloatArray:
-        """Return the frequencies of the eigenvalues of the states x, the adjoint ones p, and u.
-
-        x follows A x + B u, p follows backwards in time, with C and what drives it by x and u; and
-        the balance of x, p and u is zero. Where the balance can be solved for u, it is.
-        """
+        """Return the frequencies of the eigenvalues of the states x, the adjoint ones p, and u."""
+        # x follows A x + B u, p follows backwards in time, with C and what drives it by x and u;
+        # and the balance of x, p and u is zero. Where the balance can be solved for u, it is.
         from scipy.linalg import eig
 
         n, m = self.B.shape
@@ -210,10 +200,8 @@ class FrequencySearch(ABC):
             return self._frequencies(eig(left, right, right=False))
 
     def _solved(self, away: Curve, right: Curve) -> Curve:
-        """Return (s - T)⁻¹ right for the upper triangle T, given s minus its diagonal.
-
-        ``away`` has the shape (n, k), ``right`` (n, 1), (n, k) or (n, 1, m).
-        """
+        """Return (s - T)⁻¹ right for the upper triangle T, given s minus its diagonal."""
+        # ``away`` has the shape (n, k), ``right`` (n, 1), (n, k) or (n, 1, m).
         T, (n, k) = self._triangle, away.shape
         if self._is_diagonal:
             return np.asarray(right / away.reshape(n, k, *[1] * (right.ndim - 2)))

@@ -28,11 +28,6 @@ def settle(
 
     Newton steps leave alone in which directions nothing resists. If they do not converge, forces
     balance the states and are gradually released (homotopy).
-
-    Raises
-    ------
-    EvaluationError
-        When there is none, something is not finite, or a force drives a free motion.
     """
     x, size = equations.states, size_of(equations.context)
     found = _settled(equations, reactions, size, attempt)

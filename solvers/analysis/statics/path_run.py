@@ -66,13 +66,7 @@ class PathRun:
         self.numbers: list[FloatArray] = []
 
     def go(self) -> None:
-        """Follow the path to its end.
-
-        Raises
-        ------
-        EvaluationError
-            When it ends before.
-        """
+        """Follow the path to its end."""
         point: CurvePoint | None = None
         to_pass = abs(self._branch)
         for leg, marks, rows in self.plan.legs():

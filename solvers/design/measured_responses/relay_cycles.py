@@ -26,26 +26,16 @@ _NEUTRAL = 1e-9  # how far from the unit circle a pole neither decays nor grows
 
 @dataclass(frozen=True, eq=False)
 class RelayCycle:
-    """A cycle.
+    """A cycle."""
 
-    Attributes
-    ----------
-    amplitude, omega, bias : float
-        Of the fundamental of the input, and its mean.
-    mean : float
-        Of the output.
-    inputs : ndarray, shape (N,)
-        The input of the relay from the sample on at which it switches on.
-    outputs : ndarray, shape (N,)
-        Its output less the mean.
-    """
-
+    # amplitude, omega, bias: of the fundamental of the input, and its mean.
     amplitude: float
     omega: float
     bias: float
-    mean: float
+    mean: float  # of the output
+    # The input of the relay from the sample on at which it switches on, shape (N,).
     inputs: FloatArray
-    outputs: FloatArray
+    outputs: FloatArray  # its output less the mean, shape (N,)
 
     def states(self, model: LinearModel) -> FloatArray:
         """Return the states less their mean just before the relay switches on."""

@@ -132,11 +132,6 @@ class AdjointProgram(OwnFunctions):
     equations : AdjointEquations
         The products.
 
-    Attributes
-    ----------
-    pulled, shown : Address
-        Of the functions.
-
     Raises
     ------
     TraceError
@@ -145,5 +140,6 @@ class AdjointProgram(OwnFunctions):
 
     def __init__(self, layout: Layout, equations: AdjointEquations) -> None:
         super().__init__(layout)
+        # pulled, shown: of the functions.
         self.pulled = self._made(equations.pulled, "products with derivatives of rates")
         self.shown = self._made(equations.shown, "products with derivatives of outputs")

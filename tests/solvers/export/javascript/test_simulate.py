@@ -139,6 +139,7 @@ class Run:
     method: str = "RK45"
     t_final: float = 2.3
     options: dict[str, float] = field(default_factory=dict)  # as Python calls them
+    tolerance: float = 1e-10
 
     @property
     def times(self) -> Array:
@@ -184,7 +185,8 @@ RUNS: dict[str, Run] = {
         for method in ("RK23", "DOP853", "DormandPrince")
     },
     **{make.__name__: Run(make) for make in (relayed, limited, stateless, pulses, initialized)},
-    "stepped": Run(stepped, options={"max_step": 0.02}),  # else rounding decides when it switches
+    # Updates at ends of steps, which differ by 1e-9 between the BLAS kernels of processors.
+    "stepped": Run(stepped, tolerance=1e-8),
     "relayed with Rodas5P": Run(relayed, "Rodas5P"),
     "bouncing with ESDIRK4": Run(SITUATIONS["bouncing"], "ESDIRK4"),
     "stopped": Run(stopped),
@@ -233,12 +235,12 @@ def test_a_run_is_that_of_python(name: str) -> None:
     assert result["time"].tolist() == times.tolist()
     for path, values in result["signals"].items():
         wanted = expected.sample(path, times).reshape(len(times), -1)
-        close(values.reshape(len(times), -1), wanted)
+        close(values.reshape(len(times), -1), wanted, run.tolerance)
     statistics, counts = result["statistics"], expected.statistics
     assert statistics["updates"] == counts.discrete_updates + counts.unrestricted_updates
     if len(result["state"]):
         assert (statistics["steps"], statistics["restarts"]) == (counts.steps, counts.restarts)
-        close(result["state"], expected.context.store.x)
+        close(result["state"], expected.context.store.x, run.tolerance)
     if expected.outcome == "completed":
         assert len(result["events"]) == counts.witness_events
 
