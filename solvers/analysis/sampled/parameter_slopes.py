@@ -62,6 +62,8 @@ class ParameterSlopes:
         without its 1, shape (rows, n).
     changes : callable
         ``changes(phase)`` returns how all of them change with k parameters, shape (k, rows, n).
+    shape : tuple of int
+        k, and n, the size of w without its 1.
     num_states : int
         How many rows are rates.
     shown : list of int
@@ -83,6 +85,7 @@ class ParameterSlopes:
         self,
         slopes: Callable[[float, list[int]], FloatArray],
         changes: Callable[[float], FloatArray],
+        shape: tuple[int, int],
         num_states: int,
         shown: list[int],
         updates: Callable[[float], Iterator[tuple[FloatArray, list[int], list[int]]]],
@@ -91,7 +94,7 @@ class ParameterSlopes:
         self._slopes, self._changes = slopes, changes
         self._num_states, self._shown = num_states, shown
         self._updates, self._flow = updates, flow
-        count, _, n = changes(0.0).shape
+        count, n = shape
         self._whole = np.eye(n + 1)
         self.moved = np.zeros((count, n + 1, n + 1))
         self.outputs = np.zeros((count, len(shown), n))
@@ -123,8 +126,8 @@ class ParameterSlopes:
         rates, change = np.zeros_like(self._whole), np.zeros_like(self.moved)
         rates[:n, :-1] = length * middle
         change[:, :n, :-1] = length * self._changes(start + 0.5 * length)[:, :n]
-        for k, each in enumerate(change):
-            change[k] = expm_frechet(rates, each, compute_expm=False)
+        for k in np.flatnonzero(change.any(axis=(1, 2))):  # gains of sampled blocks change no flow
+            change[k] = expm_frechet(rates, change[k], compute_expm=False)
         matrix = self._flow(start, stop)
         self._pass(matrix, change)
         return matrix @ whole

@@ -386,6 +386,7 @@ class SampledEquations:
         found = ParameterSlopes(
             self._derivatives,
             lambda phase: changes(phase) if constant is None else constant,
+            (len(own), self._one),
             n,
             self._shown,
             self._updates,
