@@ -142,7 +142,7 @@ class FrequencySearch(ABC):
             is_known = np.isfinite(values[k])
             is_flat = is_known and values[k] - values[near].min() <= _FLAT * abs(values[k])
             points = (
-                points[:0] if is_flat or high - low <= 1e-9 * high else np.linspace(low, high, 33)
+                points[:0] if is_flat or high - low <= 1e-9 * high else np.linspace(low, high, 65)
             )
         return value, frequency
 

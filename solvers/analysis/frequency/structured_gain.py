@@ -128,38 +128,38 @@ def _newton_step(M: Curve, x: FloatArray, q: float) -> _NewtonStep:
     """Return Newton's step for log(Σ sᵢ²ᵠ) / 2q of the singular values of eˣ M e⁻ˣ.
 
     M and Mᴴ are the blocks of a Hermitian matrix W, with ±s as its eigenvalues, which becomes
-    E W E with E = diag(eˣ, e⁻ˣ). So derivatives of its functions are those of eigenvalues.
+    E W E with E = diag(eˣ, e⁻ˣ). So derivatives of its functions are those of eigenvalues: of pairs
+    of the same sign, and of opposite ones.
     """
     m, scale = len(M), np.exp(x[:, np.newaxis] - x)
-    u, s, vh = np.linalg.svd(M * scale)
-    top = s[0] or 1.0
-    w = np.concatenate([s, -s]) / top
-    upper, lower = np.hstack([u, u]), np.hstack([vh.conj().T, -vh.conj().T])
-    turned = 0.5 * (
-        upper.conj()[:, :, np.newaxis] * upper[:, np.newaxis]
-        - lower.conj()[:, :, np.newaxis] * lower[:, np.newaxis]
+    u, sizes, vh = np.linalg.svd(M * scale)
+    v, top = vh.conj().T, float(sizes[0]) or 1.0
+    s = sizes / top
+    power = np.exp(2.0 * q * np.log(np.maximum(s, 1e-300)))
+    total, divisor = float(power.sum()), np.where(s == 0.0, 1.0, s)
+    first = 2.0 * q * power / divisor
+    apart, both = s[:, np.newaxis] - s, s[:, np.newaxis] + s
+    less, more = first[:, np.newaxis] - first, first[:, np.newaxis] + first
+    alike = np.abs(apart) < 1e-12
+    second = ((2.0 * q - 1.0) * first / divisor)[:, np.newaxis]
+    same = np.where(alike, second, less / np.where(alike, 1.0, apart)) * both**2 + more * both
+    opposite = more / np.where(both == 0.0, 1.0, both) * apart**2 + less * apart
+    left, right = (
+        u.conj()[:, :, np.newaxis] * u[:, np.newaxis],
+        v.conj()[:, :, np.newaxis] * v[:, np.newaxis],
     )
-    power = np.exp(2.0 * q * np.log(np.maximum(np.abs(w), 1e-300)))
-    first = 2.0 * q * power / np.where(w == 0.0, 1.0, w)
-    second = 2.0 * q * (2.0 * q - 1.0) * power / np.where(w == 0.0, 1.0, w) ** 2
-    away, both = w[:, np.newaxis] - w, w[:, np.newaxis] + w
-    alike = np.abs(away) < 1e-12
-    slopes = np.where(
-        alike, second[:, np.newaxis], (first[:, np.newaxis] - first) / np.where(alike, 1.0, away)
-    )
-    curve = slopes * both**2 + (first[:, np.newaxis] + first) * both
-    total = power.sum()
-    slope = 2.0 * np.einsum("kii,i->k", turned, first * w).real / (2.0 * q * total)
-    flat = turned.reshape(m, -1)
-    hessian = ((flat * curve.ravel()) @ flat.conj().T).real / (2.0 * q * total)
+    slope = (np.abs(u) ** 2 - np.abs(v) ** 2) @ (first * s) / (2.0 * q * total)
+    turned = np.concatenate([(left - right).reshape(m, -1), (left + right).reshape(m, -1)], axis=1)
+    curve = np.concatenate([same.ravel(), opposite.ravel()])
+    hessian = ((turned * curve) @ turned.conj().T).real / (8.0 * q * total)
     hessian = hessian - 2.0 * q * slope[:, np.newaxis] * slope
     step = np.zeros(m)
     ridge = 1e-12 * max(float(np.trace(hessian)), 1e-300) * np.eye(m - 1)
     step[:-1] = np.linalg.solve(hessian[:-1, :-1] + ridge, -slope[:-1])
-    by_sizes = first[:m] / (q * total * top)
+    by_sizes = first / (2.0 * q * total * top)
     return _NewtonStep(
-        level=float(np.log(top) + np.log(0.5 * total) / (2.0 * q)),
-        largest=float(s[0]),
+        level=float(np.log(top) + np.log(total) / (2.0 * q)),
+        largest=float(sizes[0]),
         slope=slope,
         by_matrix=scale * ((u.conj() * by_sizes) @ vh.conj()),
         step=step,
