@@ -151,10 +151,11 @@ class WrittenCode(_NativeCode, OwnFunctions):
         with quietly():
             values = simplify(expressions, checked=True)
             slopes = emit_jacobian(values, keys, self.environment, ())
+        # In this order, as what prepares the values reads what the slopes have prepared.
+        self._slopes = native_function(self._compiled(slopes.code, slopes.base, "jacobian"))
         made = self._made(values, "equations")
         assert made is not None  # there are some
         self._values = native_function(made)
-        self._slopes = native_function(self._compiled(slopes.code, slopes.base, "jacobian"))
         self.shape = len(expressions), len(keys)
         self.rows, self.columns = (np.array(each) for each in (slopes.rows, slopes.columns))
         self.size = 20 * len(layout.leaves) + len(self.rows)

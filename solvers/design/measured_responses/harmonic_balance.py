@@ -342,7 +342,7 @@ class HarmonicBalance:
         ends = [self._reached(cycle, omega, scale) for scale in _STARTS]
         (low, _), (high, turns) = ends
         apart = _MET + omega * (self.model.period or 0.0)  # one may switch a sample later
-        meet = abs(high - low) <= apart * max(low, high)  # False for NaN
+        meet = abs(high - low) <= apart * max(low, high) < np.inf  # False for NaN
         if is_stable:
             if not meet or high < _STARTS[0] * 0.5 * cycle.amplitude:
                 text = f"{where} is not reached: simulations end at {low:.4g} and {high:.4g}"

@@ -16,6 +16,7 @@ from flexure.solvers.analysis.equations import equations, shared_equations
 from flexure.solvers.analysis.equations.equations import find_variables
 from flexure.solvers.analysis.equations.one_thread import _libraries, in_one_thread
 from flexure.solvers.analysis.forces_at_rest.static_equations import StaticEquations
+from flexure.solvers.native.emission import jacobian_emission
 from tests.support.mechanics.beams import cantilever
 from tests.support.native.native import needs_llvmlite
 
@@ -159,6 +160,33 @@ def test_values_that_change_are_read_again(way: str, monkeypatch: pytest.MonkeyP
     other.set("s3.stiffness", 50.0)
     expected = fx.linearize(again, other, ["load"], shown)
     np.testing.assert_array_equal(found.A, expected.A)
+
+
+class Decay(fx.LeafSystem):
+    """A rate and an output that depend on the same function of a parameter."""
+
+    def __init__(self) -> None:
+        super().__init__("decay")
+        self.a = self.declare_numeric_parameter("a", 0.7)
+        self.state = self.declare_continuous_state(z=2)
+        self.declare_vector_output("y", 1, self.calc_output, prerequisites=[self.state, self.a])
+
+    def calc_output(self, context: Any) -> Any:
+        return np.sin(np.exp(self.a(context))) + self.state(context)[0]
+
+    def calc_time_derivatives(self, context: Any) -> Any:
+        one, other = self.state(context)
+        return [-np.exp(self.a(context)) * one * other, -other]
+
+
+def test_what_slopes_and_values_have_in_common_is_prepared_first(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(shared_equations, "_LONG", 0)
+    monkeypatch.setattr(jacobian_emission, "LONG", 0)
+    found = fx.linearize(Decay(), inputs=[], outputs=["y"])
+    assert found.how == "exact derivatives"
+    assert found.y0 == pytest.approx([np.sin(np.exp(0.7))], rel=1e-14)
 
 
 @pytest.mark.parametrize("held", [(), ("link30.position[z]", "j4.translation")])

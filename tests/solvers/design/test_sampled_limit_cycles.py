@@ -143,6 +143,22 @@ def test_sampled_saturations_balance_with_the_response_of_the_sampled_plant() ->
 
 
 @pytest.mark.full
+def test_a_cycle_from_which_motions_grow_without_bounds_is_left_on_both_sides() -> None:
+    builder = fx.DiagramBuilder("dead")
+    builder.add_all(
+        fx.Gain("minus", -12.0),
+        fx.ZeroOrderHold("hold", 0.2),
+        fx.DeadZone("slack", -0.3, 0.3),
+        fx.TransferFunction("plant", [1.0], [1.0, 3.0, 3.0, 1.0]),
+    )
+    builder.connect_chain("minus", "hold", "slack", "plant", "minus")
+    found = fx.limit_cycles(builder.build(), "slack", np.geomspace(0.4, 2.0, 10), period=0.2)
+    assert found.is_stable.tolist() == [False]
+    assert found.is_confirmed.tolist() == [True]
+    assert not found.notes
+
+
+@pytest.mark.full
 def test_cycles_of_many_samples_are_those_of_harmonic_balance() -> None:
     """With a short period, the hold is a delay of half a period and more."""
     found = fx.limit_cycles(
