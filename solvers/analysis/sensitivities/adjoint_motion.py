@@ -410,6 +410,9 @@ class _Passage:
         which = np.searchsorted(spans[:, 0], dense.begin[low:high], side="right") - 1
         counts = np.bincount(which, minlength=len(spans)) * len(nodes)
         seeds = self._slopes.values[low:high].reshape(times.size, self._slopes.values.shape[2])
+        if not first:  # where equations bend, as min(t, p), derivatives are those behind
+            spans = spans.copy()
+            spans[0, 0] = math.nextafter(spans[0, 0], math.inf)
         self._run.go_back(spans, steps.states(first, last), counts, times.ravel(), seeds)
 
     def _tolerance(self, x: FloatArray) -> FloatArray:

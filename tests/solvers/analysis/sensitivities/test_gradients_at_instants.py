@@ -29,7 +29,7 @@ def stepped(source: fx.System) -> fx.Diagram:
     """Return a lag of half a second behind a source."""
     builder = fx.DiagramBuilder("stepped")
     builder.add_all(source, fx.FirstOrderLag("lag", 0.5))
-    builder.connect_chain(source, "lag")
+    builder.connect(f"{source.name}.y", "lag.u")
     return builder.build()
 
 
@@ -58,6 +58,26 @@ def test_edges_of_a_wave_have_derivatives() -> None:
     forward = fx.parameter_sensitivity(system, 2.7, directions)
     for way in directions:
         assert forward[way][0] == pytest.approx(other[way], rel=1e-5)
+
+
+@needs_llvmlite
+@pytest.mark.parametrize("method", ["RK45", "DOP853", "ESDIRK4"])
+def test_bends_at_break_times_have_exact_derivatives(method: Any) -> None:
+    """A lag behind a ramp that stops gains 1 - e^(-2 (1 - stop)); corners of a move also bend."""
+    system, decay = stepped(fx.Ramp("ramp", stop=0.5)), np.exp(-1.0)
+    for metric, expected in (
+        (m.final("lag.y"), 1.0 - decay),
+        (m.integral("lag.y"), 0.5 * decay),
+        (m.integral("ramp.y"), 0.5),
+    ):
+        found = fx.gradient(metric, system, 1.0, "ramp.stop", method=method)
+        assert found["ramp.stop"] == pytest.approx(expected, abs=1e-7), metric.label
+    move = stepped(fx.TrapezoidalProfile("move", at=0.2, to=0.7, max_acceleration=3.0))
+    ways = [f"move.{name}" for name in ("at", "to", "max_velocity", "max_acceleration")]
+    found = fx.gradient(m.final("lag.y"), move, 1.5, ways, method=method)
+    forward = fx.parameter_sensitivity(move, 1.5, ways)
+    for way in ways:
+        assert found[way] == pytest.approx(forward[way][0], abs=1e-7), way
 
 
 def test_jumps_that_move_are_refused_where_something_reads_their_instant() -> None:
