@@ -322,7 +322,8 @@ class AdjointMotion:
                 return piece, shift
             before = piece.earlier()
             events = passage.reached(piece) or ([] if before is None else passage.reached(before))
-            if not events:
+            shifts = [own, None if before is None else self._shift(before)]
+            if not events and not any(each is not None and np.any(each) for each in shifts):
                 return piece, shift
             if before is None:
                 self._refuse_coincident(piece.last.time, events)

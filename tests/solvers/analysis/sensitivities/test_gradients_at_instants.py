@@ -87,6 +87,45 @@ def test_jumps_that_move_are_refused_where_something_reads_their_instant() -> No
             fx.gradient(metric, system, t_final, "step.at")
 
 
+def sampled(source: fx.System) -> fx.Diagram:
+    """Return an integrator behind a hold with ticks every 0.1 s."""
+    builder = fx.DiagramBuilder("sampled")
+    builder.add_all(source, fx.ZeroOrderHold("hold", period=0.1), fx.Integrator("sum"))
+    builder.connect(f"{source.name}.y", "hold.u")
+    builder.connect_chain("hold", "sum")
+    return builder.build()
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        fx.MinimumJerkProfile("move", at=0.3, to=0.7),
+        fx.TrapezoidalProfile("move", at=0.3, max_velocity=0.5),
+    ],
+    ids=["least jerk", "trapezoid"],
+)
+def test_ticks_at_corners_and_in_the_middle_of_moves_have_derivatives(source: Any) -> None:
+    """A later begin changes what is held by the velocity at each tick."""
+    system, context = sampled(source), source.create_default_context()
+    expected = 0.0
+    for k in range(20):
+        context.time = 0.1 * k
+        expected -= 0.1 * source.velocity(context)[0]
+    found = fx.gradient(m.final("sum.y"), system, 2.0, "move.at", rtol=1e-10)
+    assert found["move.at"] == pytest.approx(expected, rel=1e-8)
+
+
+@pytest.mark.parametrize("at", [0.5, 0.3])
+def test_ticks_that_read_a_jump_or_a_bend_that_moves_are_refused(at: float) -> None:
+    """0.3 is a rounding error before the tick."""
+    for source, way in (
+        (fx.Step("source", at=at), "source.at"),
+        (fx.Ramp("source", stop=at), "source.stop"),
+    ):
+        with pytest.raises(EvaluationError, match=rf"t = {at} s: expected events one after"):
+            fx.gradient(m.final("sum.y"), sampled(source), 0.95, way)
+
+
 def test_sources_that_jump_at_once_are_refused_if_only_one_of_them_moves() -> None:
     builder = fx.DiagramBuilder("two")
     builder.add_all(fx.Step("a", at=0.5), fx.Step("b", at=0.5), fx.Sum("sum", "++"))
