@@ -46,10 +46,14 @@ from flexure.solvers.analysis.sensitivities.long_motions import LongMotions
 from flexure.solvers.analysis.sensitivities.native_motion import NativeMotion
 from flexure.solvers.analysis.sensitivities.sampled_slopes import SampledSlopes
 from flexure.solvers.native.programs.preconditions import UnsuitableError
+from flexure.solvers.results.records.history import Snapshot
 from flexure.solvers.simulation.run_control.method_selection import Method
 from flexure.solvers.tracing.derivatives import Derivatives
 from flexure.solvers.tracing.exact_jacobian import ExactJacobian
 from flexure.solvers.tracing.trace import DISCRETE, Key, trace
+
+#: Relative differences that are rounding, of each value and beside the largest.
+_ALIKE, _ROUNDING = 1e-6, 1e-12
 
 
 @dataclass(frozen=True, eq=False)
@@ -338,12 +342,13 @@ class MotionDerivatives:
         """Let derivatives jump where rates do at a time that moves; tell whether they have."""
         time, n = self._time, self._size
         gap = gap_of(self._rates, time, self._x[:n])
-        if gap is None:
+        reading = self._updates_differ(time)
+        if gap is None and not reading:
             return False
         moved = self._breaks.slopes(begin, time) @ self._weights
         if not np.any(moved):
             return False
-        if updating or time in self._grid:
+        if gap is None or reading or updating or time in self._grid:
             raise EvaluationError(
                 f"{self._attempt} at t = {time:.9g} s",
                 expected="no update and no sample where a jump moves with the parameters",
@@ -353,14 +358,37 @@ class MotionDerivatives:
         self._x = np.concatenate([self._x[:n], self._x[n:] + np.outer(moved, gap).ravel()])
         return True
 
+    def _updates_differ(self, time: float) -> bool:
+        """Return whether updates at a break compute something else before it than behind it.
+
+        What they compute of a source that goes on smoothly differs in proportion to the distance.
+        """
+        tick = self._updates.next_time(time - 5.0 * np.spacing(time))
+        if tick > time + 4.0 * np.spacing(time):
+            return False
+        own, snapshot, x = len(self._steering), Snapshot.of(self._context), self._x[: self._size]
+        sides = []
+        for distance in (1.0, -1.0, 100.0, -100.0):
+            self._store.set_motion(time + distance * np.spacing(time), freeze(x.copy()))
+            slopes = self._updates.run(self._columns(), self._weights[:own], tick)
+            held = [value for leaf in self._store.leaves for value in leaf.discrete]
+            sides.append(np.concatenate([slopes.ravel(), self._store.x, *held]))
+            snapshot.restore(self._context)
+        near, far = np.abs(sides[0] - sides[1]), np.abs(sides[2] - sides[3])
+        size = np.abs(sides[0])
+        least = _ALIKE * size + _ROUNDING * np.max(size, initial=0.0)
+        return bool(np.any((near > least) & (near > 0.5 * far)))
+
+    def _columns(self) -> FloatArray:
+        """Return the derivatives of states and held values."""
+        columns = self._x[self._size :].reshape(len(self.scale), self._size).T
+        return np.concatenate([columns, self._weights[len(self._steering) :]])
+
     def _update(self) -> None:
         """Run the updates that are due now."""
         self._drive(self._time)
         n, own = self._size, len(self._steering)
-        columns = self._x[n:].reshape(len(self.scale), n).T
-        found = self._updates.run(
-            np.concatenate([columns, self._weights[own:]]), self._weights[:own]
-        )
+        found = self._updates.run(self._columns(), self._weights[:own])
         self._weights = np.concatenate([self._weights[:own], found[n:]])
         self._x = np.concatenate([self._store.x, found[:n].T.ravel()])
 

@@ -113,6 +113,8 @@ def test_ticks_at_corners_and_in_the_middle_of_moves_have_derivatives(source: An
         expected -= 0.1 * source.velocity(context)[0]
     found = fx.gradient(m.final("sum.y"), system, 2.0, "move.at", rtol=1e-10)
     assert found["move.at"] == pytest.approx(expected, rel=1e-8)
+    forward = fx.parameter_sensitivity(system, 2.0, "move.at", outputs=["sum.y"])
+    assert forward["move.at"][-1] == pytest.approx(expected, rel=1e-6)
 
 
 @pytest.mark.parametrize("at", [0.5, 0.3])
@@ -122,8 +124,11 @@ def test_ticks_that_read_a_jump_or_a_bend_that_moves_are_refused(at: float) -> N
         (fx.Step("source", at=at), "source.at"),
         (fx.Ramp("source", stop=at), "source.stop"),
     ):
+        system = sampled(source)
         with pytest.raises(EvaluationError, match=rf"t = {at} s: expected events one after"):
-            fx.gradient(m.final("sum.y"), sampled(source), 0.95, way)
+            fx.gradient(m.final("sum.y"), system, 0.95, way)
+        with pytest.raises(EvaluationError, match=rf"t = {at} s: expected no update and no"):
+            fx.parameter_sensitivity(system, 0.95, way)
 
 
 def test_sources_that_jump_at_once_are_refused_if_only_one_of_them_moves() -> None:
