@@ -86,8 +86,8 @@ class _Steps:
         times, clips = ledger.times[low:high], ledger.clips(self._rows)
         clips[-1] = min(clips[-1], ledger.limits[piece])
         self.taken = len(times) - 1
-        if high < len(ledger.times) and self.taken:  # parts the last step
-            before = times[-1] - _SHORT * (times[-1] - times[-2])
+        before = times[-1] - _SHORT * (times[-1] - times[-2:][0])
+        if high < len(ledger.times) and times[-2:][0] < before < times[-1]:  # parts the last step
             times, clips = np.insert(times, -1, before), np.append(clips, clips[-1])
             self._rows = np.append(self._rows, high - 1)
         self.spans = np.column_stack([times[:-1], times[1:], clips[1:]])
@@ -411,9 +411,10 @@ class _Passage:
         which = np.searchsorted(spans[:, 0], dense.begin[low:high], side="right") - 1
         counts = np.bincount(which, minlength=len(spans)) * len(nodes)
         seeds = self._slopes.values[low:high].reshape(times.size, self._slopes.values.shape[2])
-        if not first:  # where equations bend, as min(t, p), derivatives are those behind
+        behind = math.nextafter(spans[0, 0], math.inf)
+        if not first and behind < spans[0, 1]:  # derivatives of min(t, p) are those behind a bend
             spans = spans.copy()
-            spans[0, 0] = math.nextafter(spans[0, 0], math.inf)
+            spans[0, 0] = behind
         self._run.go_back(spans, steps.states(first, last), counts, times.ravel(), seeds)
 
     def _tolerance(self, x: FloatArray) -> FloatArray:
