@@ -267,6 +267,15 @@ def test_tendons_pull_as_those_of_mujoco() -> None:
         np.testing.assert_allclose(plant.calc_vdot(context)[order], data.qacc, rtol=1e-8)
 
 
+def test_tendons_may_have_names_of_bodies_and_factors_of_zero() -> None:
+    named = TENDONS.replace('name="mix"', 'name="bob"').replace('coef="-0.5"', 'coef="0"')
+    context = fx.load_mjcf(named).build().create_default_context()
+    assert context.get("bob_tendon.stiffness") == 20.0
+    nothing = named.replace('coef="2"', 'coef="0"')
+    with pytest.warns(UserWarning, match="the tendon 'bob_tendon'"):
+        fx.load_mjcf(nothing).build()
+
+
 def test_tendons_of_other_kinds_are_left_out_by_name() -> None:
     played = TENDONS.replace('springlength="0 0.4"', 'springlength="0.1 0.4"')
     limited = played.replace('name="mix"', 'name="mix" range="-1 1" limited="true"')
