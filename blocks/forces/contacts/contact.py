@@ -306,7 +306,7 @@ class Contact(BodyForceElement):
         materials : tuple of Material, Material
             The materials of both shapes.
         **options
-            ``damping``, ``friction``, ``transition_velocity`` and ``watched``.
+            ``damping``, ``watched`` and the constants of friction.
 
         Returns
         -------

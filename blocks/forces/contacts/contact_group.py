@@ -44,15 +44,15 @@ class ContactGroup(PartGroup):
         Whether the beginning of each contact is an event; see `Contact`. By default none is, since
         native code has room for 60 in a diagram.
     **options
-        ``stiffness``, ``exponent``, ``damping``, ``friction`` and ``transition_velocity`` of all
-        contacts.
+        ``stiffness``, ``exponent``, ``damping`` and the constants of friction of all contacts.
 
     Attributes
     ----------
     contacts : tuple of Contact
         The contacts.
     stiffness, damping, friction, transition_velocity : TiedParameter
-        Constants of all contacts in contexts; the last two with friction.
+        Constants of all contacts in contexts; those of friction with it, also those of friction
+        that sticks, such as ``tangential_stiffness``.
 
     Raises
     ------
