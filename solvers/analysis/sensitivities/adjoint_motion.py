@@ -287,18 +287,19 @@ class AdjointMotion:
             pass_back = _Passage(self, run, dense, slopes, tolerances, thorough=thorough)
             piece: _Steps | None = _Steps(ledger, len(ledger.first) - 1)
             assert piece is not None
+            before = None if len(piece.spans) else piece.earlier()
+            if before is not None and not np.any(self._shift(before)):
+                piece = before  # updates do not run where a jump is at the end of the run
             end = piece.last.time
             self._refuse_coincident(end, pass_back.reached(piece))
             while piece is not None:
                 pass_back.over(piece)
                 whole = piece
                 piece, shift = self._before(whole, pass_back)
-                before = start if piece is None else piece.last
-                began = pass_back.through(
-                    before, whole.first, moving=piece is not None, shift=shift
-                )
-                if np.any(np.abs(slopes.instants - before.time) <= _COINCIDENT * math.ulp(end)):
-                    self._refuse_coincident(before.time, began)
+                last = start if piece is None else piece.last
+                began = pass_back.through(last, whole.first, moving=piece is not None, shift=shift)
+                if np.any(np.abs(slopes.instants - last.time) <= _COINCIDENT * math.ulp(end)):
+                    self._refuse_coincident(last.time, began)
                 if whole.is_instant:
                     self._refuse_coincident(whole.last.time, began)
             if pass_back.num_events >= num_events:  # else some of them changed no number

@@ -131,6 +131,26 @@ def test_ticks_that_read_a_jump_or_a_bend_that_moves_are_refused(at: float) -> N
             fx.parameter_sensitivity(system, 0.95, way)
 
 
+def test_runs_may_end_at_a_jump_and_a_tick() -> None:
+    """The tick does not take place. Everything is in proportion to the amplitude."""
+    system = sampled(fx.Square("wave", period=0.5))
+    for signal in ("wave.y", "hold.y", "sum.y"):
+        for metric in (m.final(signal), m.rms(signal)):
+            found = fx.gradient(metric, system, 1.0, "wave.amplitude")
+            assert found["wave.amplitude"] == pytest.approx(found.value, abs=1e-7), metric.label
+
+
+@pytest.mark.full
+def test_runs_of_waves_between_ticks_have_derivatives_also_where_they_nearly_coincide() -> None:
+    """At 199.95 s an edge is a rounding error beside a tick, with a step of that length."""
+    builder = fx.DiagramBuilder("waves")
+    builder.add_all(fx.Square("wave", period=0.31, duty=0.4), fx.ZeroOrderHold("hold", period=0.05))
+    builder.add_all(fx.FirstOrderLag("lag", 0.1))
+    builder.connect_chain("wave", "hold", "lag")
+    found = fx.gradient(m.rms("lag.y"), builder.build(), 200.0, "wave.amplitude")
+    assert found["wave.amplitude"] == pytest.approx(found.value, rel=1e-9)
+
+
 def test_sources_that_jump_at_once_are_refused_if_only_one_of_them_moves() -> None:
     builder = fx.DiagramBuilder("two")
     builder.add_all(fx.Step("a", at=0.5), fx.Step("b", at=0.5), fx.Sum("sum", "++"))
