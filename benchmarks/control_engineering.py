@@ -60,8 +60,8 @@ def arm() -> fx.Plant:
     return plant.build()
 
 
-def axis_loops(bandwidth: float = 6.0) -> fx.LinearModel:
-    """Return the loop gain at all motors, each with a PID controller for the inertia it sees."""
+def axis_loops(bandwidth: float = 6.0) -> tuple[fx.Diagram, list[str]]:
+    """Return a PID controller at each motor for the inertia that it sees, and the wires."""
     plant = arm()
     motors = [f"motor{k}" for k in range(1, 7)]
     model = fx.linearize(plant, inputs=motors, outputs=[])
@@ -80,12 +80,15 @@ def axis_loops(bandwidth: float = 6.0) -> fx.LinearModel:
         builder.connect(f"target{k}.y", f"pid{k}.setpoint")
         builder.connect_chain(f"pid{k}", f"drive{k}", f"arm.motor{k}")
         builder.connect(f"arm.axis{k}.angle", f"pid{k}.measurement")
-    return fx.loop_gain(builder.build(), [f"drive{k}.y" for k in range(1, 7)])
+    return builder.build(), [f"drive{k}.y" for k in range(1, 7)]
 
 
 def margins_of_an_arm(rounds: int) -> None:
-    loop = axis_loops()
+    diagram, wires = axis_loops()
+    start = time.process_time()
+    loop = fx.loop_gain(diagram, wires)
     found = fx.margins(loop)
+    first = time.process_time() - start
     assert found.is_stable
     show(
         f"margins at 6 wires, {len(loop.A)} states",
@@ -93,6 +96,10 @@ def margins_of_an_arm(rounds: int) -> None:
         "ms",
         50.0,
     )
+    context = diagram.create_default_context()
+    context.set("arm.axis2.angle", 0.3)
+    again = seconds(lambda: fx.margins(fx.loop_gain(diagram, wires, context=context)), rounds)
+    print(f"  with the linear model {1e3 * again:.0f} ms, and {first:.2f} s at first, with a trace")
     if find_spec("control") is None:
         print("python-control is missing: no comparison of disk margins")
         return

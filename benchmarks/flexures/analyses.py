@@ -49,7 +49,7 @@ LENGTH, WIDTH, THICKNESS, FORCE = 0.2, 0.02, 0.001, 10.0
 AGAIN = (
     1 / 3
 )  # the time of Exudyn in that of ours, at least, for an equilibrium that is asked again
-NEVER = 10**9  # states from which on code is shared, where none is
+NEVER = 10**9  # states from which on code is shared, and operations, where none is native
 
 
 def leaf(segments: int, *, planar: bool) -> fx.Plant:
@@ -119,12 +119,14 @@ class Case:
 
     def run(self, *, shares: bool = True) -> float:
         """Return the seconds that it takes in a new system."""
-        plant, before = leaf(self.segments, planar=self.planar), shared_equations._MANY
-        shared_equations._MANY = before if shares else NEVER
+        plant = leaf(self.segments, planar=self.planar)
+        before = shared_equations._MANY, shared_equations._LONG
+        if not shares:
+            shared_equations._MANY = shared_equations._LONG = NEVER
         try:
             return seconds(lambda: ANALYSES[self.name](plant))
         finally:
-            shared_equations._MANY = before
+            shared_equations._MANY, shared_equations._LONG = before
 
 
 CASES = [

@@ -165,8 +165,7 @@ def solve_symmetric(A: Array, b: Array) -> Array:
     >>> solve_symmetric([[4.0, 2.0], [2.0, 10.0]], [8.0, 22.0])
     array([1., 2.])
     """
-    L, d = ldl_factors(A)
-    return ldl_solve(L, d, b)
+    return scalars.solved(mirrored(A), b, ldl_factors(A), ldl_solve)
 
 
 def mirrored(A: Array) -> Array:

@@ -57,6 +57,7 @@ from flexure.diagrams.scalars.expressions.guards import (
     refuse_where as refuse_where,
     skip_where as skip_where,
 )
+from flexure.diagrams.scalars.expressions.solutions import solved as solved
 from flexure.diagrams.scalars.notations.latex import (
     latex_names as latex_names,
     write_latex as write_latex,

@@ -24,13 +24,7 @@ JACOBIAN_STATEMENTS = 100_000
 
 
 def refuse_beyond(bound: int, count: int, what: str) -> None:
-    """Refuse to compile more operations than a bound.
-
-    Raises
-    ------
-    TraceError
-        When there are more.
-    """
+    """Refuse to compile more operations than a bound."""
     if count > bound:
         raise TraceError(
             f"Cannot compile {what} of {count} operations in reasonable time",

@@ -44,11 +44,6 @@ class Derivatives:
         The values of the root context; evaluation by interpretation moves them.
     compiled : bool
         Whether the equations may be traced and compiled.
-
-    Attributes
-    ----------
-    how : str
-        How the equations are evaluated at present, in words.
     """
 
     def __init__(self, store: Store, *, compiled: bool) -> None:
@@ -62,6 +57,7 @@ class Derivatives:
         self._function: Function | None = None
         self._revision = -1
         self._handed_back = 0
+        # How the equations are evaluated at present, in words.
         self.how = "interpreted" if not compiled else "interpreted, too few evaluations to compile"
 
     def __call__(self, time: float, x: FloatArray) -> FloatArray:

@@ -73,25 +73,15 @@ class JacobianCode:
         The inputs of the trace by which they are differentiated.
     num_states : int
         Number of states of the system.
-
-    Attributes
-    ----------
-    shape : tuple of int
-        Numbers of expressions and of keys.
-    place : tuple of ndarray
-        Rows and columns of what is not always zero.
-    entries : list
-        Expressions of that, or numbers.
-    code : StraightLine
-        Code of the entries.
     """
 
     def __init__(self, expressions: Sequence[Any], keys: Sequence[Key], num_states: int) -> None:
         found = scalars.jacobian(simplify(expressions), keys)
-        self.shape = found.shape
+        self.shape = found.shape  # numbers of expressions and of keys
+        # Rows and columns of what is not always zero.
         self.place = np.array(found.rows, dtype=np.intp), np.array(found.columns, dtype=np.intp)
-        self.entries = simplify(found.entries)
-        self.code = StraightLine(self.entries, num_states)
+        self.entries = simplify(found.entries)  # expressions of that, or numbers
+        self.code = StraightLine(self.entries, num_states)  # code of the entries
 
     @cached_property
     def sources(self) -> frozenset[Key]:
@@ -114,18 +104,11 @@ class ExactJacobian:
         and state are neither read nor changed.
     code : JacobianCode
         The derivatives, from a trace of its system.
-
-    Attributes
-    ----------
-    shape : tuple of int
-        Numbers of expressions and of keys.
-    operations : int
-        Number of statements of the code.
     """
 
     def __init__(self, store: Store, code: JacobianCode) -> None:
-        self.shape = code.shape
-        self.operations = code.code.operations
+        self.shape = code.shape  # numbers of expressions and of keys
+        self.operations = code.code.operations  # number of statements of the code
         self._code = code
         self._store = store
         self._function: Function | None = None

@@ -34,24 +34,13 @@ _MOST_NAMES = 6  # blocks that a text names
 
 @dataclass(frozen=True)
 class Call:
-    """A calculation of a block that stays interpreted.
+    """A calculation of a block that stays interpreted."""
 
-    Attributes
-    ----------
-    slot : int or None
-        The output that it computes; None for the time derivatives.
-    position : int
-        Position of the block in the layout.
-    inputs : tuple of (int, sequence)
-        The slots of other blocks that it reads, each with its expressions or numbers.
-    results : sequence of Symbol
-        The symbols of its result in the trace.
-    """
-
-    slot: int | None
-    position: int
+    slot: int | None  # the output that it computes; None for the time derivatives
+    position: int  # position of the block in the layout
+    # The slots of other blocks that it reads, each with its expressions or numbers.
     inputs: tuple[tuple[int, Sequence[Any]], ...]
-    results: Sequence[Any]
+    results: Sequence[Any]  # the symbols of its result in the trace
 
     @property
     def arguments(self) -> list[Any]:
@@ -61,20 +50,11 @@ class Call:
 
 @dataclass(frozen=True)
 class Trace:
-    """Time derivatives as expressions of numbers and of what interpreted calculations give.
+    """Time derivatives as expressions of numbers and of what interpreted calculations give."""
 
-    Attributes
-    ----------
-    expressions : list
-        Expression or number of every state.
-    calls : list of Call
-        The interpreted calculations in the order in which they run.
-    obstacles : dict
-        For each block that is interpreted, why and where it cannot be traced.
-    """
-
-    expressions: list[Any]
-    calls: list[Call]
+    expressions: list[Any]  # expression or number of every state
+    calls: list[Call]  # the interpreted calculations in the order in which they run
+    # For each block that is interpreted, why and where it cannot be traced.
     obstacles: dict[str, tuple[str, str]]
 
     def first_obstacle(self) -> str:
@@ -153,11 +133,9 @@ class PartlySymbolicStore(SymbolicStore):
         return results
 
     def _sources(self, needs: Iterable[int]) -> list[int]:
-        """Return the vectors of other blocks behind some needs that follow the motion.
-
-        The store of the run has the others already: what an earlier call put there or computed,
-        and what changes with parameters and the like alone.
-        """
+        """Return the vectors of other blocks behind some needs that follow the motion."""
+        # The store of the run has the others already: what an earlier call put there or computed,
+        # and what changes with parameters and the like alone.
         layout = self.layout
         found: list[int] = []
         seen: set[int] = set()
@@ -191,17 +169,13 @@ class Interpreter:
         The values of the root context; every evaluation moves them.
     calls : sequence of Call
         The calls of a trace.
-
-    Attributes
-    ----------
-    functions : list of callable
-        What straight-line code calls: `begin` with time and state, then for each call a function
-        that takes and gives lists of numbers. Empty without calls.
     """
 
     def __init__(self, store: Store, calls: Sequence[Call]) -> None:
         self._store = store
         self._error: Exception | None = None
+        # What straight-line code calls: `begin` with time and state, then for each call a function
+        # that takes and gives lists of numbers. Empty without calls.
         self.functions: list[Callable[..., Any]] = [self.begin] if calls else []
         for call in calls:
             inputs, start = [], 0

@@ -56,15 +56,11 @@ class Lanes:
     ----------
     expressions : sequence
         Expressions of one trace, or numbers.
-
-    Attributes
-    ----------
-    keys : list of Key
-        Inputs of the trace that the expressions depend on.
     """
 
     def __init__(self, expressions: Sequence[Any]) -> None:
         self._expressions = list(expressions)
+        # Inputs of the trace that the expressions depend on.
         self.keys = sorted(cast("set[Key]", scalars.sources(self._expressions)))
 
     def evaluate(self, store: Store, lanes: Mapping[Key, FloatArray]) -> FloatArray:

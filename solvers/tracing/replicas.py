@@ -54,28 +54,17 @@ class Scope(dict[str, Any]):
 
 
 class Replicas:
-    """Replicas of objects and of what they lead to.
-
-    Attributes
-    ----------
-    made : list
-        Replicas of what can change: containers, arrays, cells, scopes, and everything with
-        attributes.
-    """
+    """Replicas of objects and of what they lead to."""
 
     def __init__(self) -> None:
+        # Replicas of what can change: containers, arrays, cells, scopes, and everything with
+        # attributes.
         self.made: list[Any] = []
         self._known: dict[int, Any] = {}
         self._kept: list[Any] = []  # so that no object takes the identity of another
 
     def of(self, thing: Any) -> Any:
-        """Return the replica of an object, or the object itself where it cannot change.
-
-        Raises
-        ------
-        ImpureError
-            When it leads to what changes by its use, or to what cannot be replicated.
-        """
+        """Return the replica of an object, or the object itself where it cannot change."""
         if isinstance(thing, _PLAIN) or _is_sealed(thing):
             return thing
         if id(thing) in self._known:

@@ -24,13 +24,7 @@ _T = TypeVar("_T")
 
 
 def without_trace(handler: Callable[..., _T], *arguments: Any) -> _T:
-    """Return what a handler returns, unless it changes something within its reach.
-
-    Raises
-    ------
-    ImpureError
-        When it does, or gives something else when it is called again; everything is as before then.
-    """
+    """Return what a handler returns, unless it changes something within its reach."""
     replicas = Replicas()
     try:
         replica: Callable[..., _T] = replicas.of(handler)

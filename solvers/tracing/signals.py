@@ -16,18 +16,10 @@ Signal: TypeAlias = Way
 
 
 class Reader(NamedTuple):
-    """Where a signal is read.
+    """Where a signal is read."""
 
-    Attributes
-    ----------
-    handle : Handle
-        Of the port or state.
-    part : tuple of int or None
-        The components that are wanted; None for all.
-    """
-
-    handle: Any
-    part: tuple[int, ...] | None
+    handle: Any  # of the port or state
+    part: tuple[int, ...] | None  # the components that are wanted; None for all
 
     @property
     def size(self) -> int:
@@ -62,13 +54,7 @@ class Reader(NamedTuple):
 
 
 def resolve(system: System, signal: Signal) -> Reader:
-    """Return the reader of a signal below a system.
-
-    Raises
-    ------
-    UnknownNameError
-        When there is no such signal; the text lists what there is.
-    """
+    """Return the reader of a signal below a system."""
     place = find_place(system, signal, is_signal)
     handle = place.handle
     if not is_signal(handle):

@@ -75,13 +75,6 @@ class StraightLine:
         Number of states of the system; that of the expressions when omitted.
     calls : sequence of Call
         The interpreted calculations of the trace.
-
-    Attributes
-    ----------
-    source : str
-        The text of the program.
-    operations : int
-        Number of its operations.
     """
 
     def __init__(
@@ -108,7 +101,8 @@ class StraightLine:
             writer = always if index in moving else once
             item = items[index]
             writer.put(index, () if isinstance(item, str) else regions[index], item)
-        self.operations = len(operations)
+        self.operations = len(operations)  # number of its operations
+        # The text of the program.
         self.source = _program(
             len(self._keys),
             num_states,
@@ -168,11 +162,9 @@ def _moving(nodes: Iterable[scalars.Symbol]) -> set[int]:
 def _regions(
     operations: Sequence[scalars.Symbol], moving: set[int], ends: Iterable[scalars.Symbol]
 ) -> dict[int, _Region]:
-    """Find on which sides of conditions alone each operation is needed.
-
-    An operation on constants is computed ahead, whatever the conditions of what needs it. One that
-    may raise joins the moving ones instead if that keeps it on its side.
-    """
+    """Find on which sides of conditions alone each operation is needed."""
+    # An operation on constants is computed ahead, whatever the conditions of what needs it. One
+    # that may raise joins the moving ones instead if that keeps it on its side.
     fragile: set[int] = set()
     for node in operations:
         if node.op in _FRAGILE or any(arg.index in fragile for arg in node.args):

@@ -57,11 +57,6 @@ def trace(layout: Layout, read: Callable[[SymbolicStore], _T], *, as_gain: bool 
     """Return what a function reads from the values of a root system when all of them are symbols.
 
     With ``as_gain``, blocks that are to pass as gains in linear models have the slopes of gains.
-
-    Raises
-    ------
-    TraceError
-        When some block cannot be traced; the text names it.
     """
     with quietly():
         store = symbolic_store(layout, as_gain=as_gain)
@@ -81,13 +76,7 @@ def trace(layout: Layout, read: Callable[[SymbolicStore], _T], *, as_gain: bool 
 
 
 def symbolic_store(layout: Layout, *, as_gain: bool = False) -> SymbolicStore:
-    """Make the values of a root context with a symbol for every number.
-
-    Raises
-    ------
-    TraceError
-        When a block has parameters or states that are no numbers.
-    """
+    """Make the values of a root context with a symbol for every number."""
     for leaf in layout.leaves:
         if leaf.abstract_parameters or leaf.abstract_states:
             raise TraceError(

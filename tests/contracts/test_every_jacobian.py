@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pytest
 
 import flexure as fx
 from flexure.diagrams.contexts.value_places import Place
 from flexure.solvers.analysis.equations.equations import Equations, find_variables
 from tests.contracts.catalog import CATALOG, TRIED
 from tests.contracts.equations import DRAWS, fill
-from tests.support.tiers import by_tier, for_each
+from tests.support.tiers import by_tier
 
 #: Directions along which more variables are compared.
 MANY = by_tier(fast=4, full=12)
@@ -47,7 +48,7 @@ def along(matrix: Any, vectors: Any) -> Any:
     return np.where(vectors != 0.0, products, 0.0).sum(axis=-1)
 
 
-@for_each("label", TRIED)
+@pytest.mark.parametrize("label", TRIED)
 def test_exact_derivatives_agree_with_differences(label: str) -> None:
     block = CATALOG[label]()
     context = block.create_default_context()

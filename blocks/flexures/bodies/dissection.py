@@ -46,11 +46,6 @@ class Cholesky:
         Positions of all nodes.
     nodes : array of int, shape (m,)
         Those nodes, in ascending order.
-
-    Raises
-    ------
-    LinAlgError
-        When the matrix is not positive definite.
     """
 
     def __init__(self, matrix: Any, points: FloatArray, nodes: Numbers) -> None:

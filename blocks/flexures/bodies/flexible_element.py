@@ -53,25 +53,16 @@ _LIMITS = (
 
 
 class Kinematics(NamedTuple):
-    """How a body moves and deforms, in the floating frame F at its first interface.
+    """How a body moves and deforms, in the floating frame F at its first interface."""
 
-    Attributes
-    ----------
-    eta, rates : array, shape (n,)
-        Modal coordinates η and their rates.
-    w : array, shape (3,)
-        Angular velocity of F.
-    jacobian : array, shape (6 k, 6 k)
-        Velocities (V_WF, and rates of the coordinates of the interfaces) by those of the bodies.
-    bias : array, shape (6 k,)
-        Their rates at zero accelerations of the bodies.
-    """
-
+    # eta, rates: modal coordinates η and their rates, shape (n,).
     eta: Array
     rates: Array
-    w: Array
+    w: Array  # angular velocity of F, shape (3,)
+    # Velocities (V_WF, and rates of the coordinates of the interfaces) by those of the bodies,
+    # shape (6 k, 6 k).
     jacobian: Array
-    bias: Array
+    bias: Array  # their rates at zero accelerations of the bodies, shape (6 k,)
 
 
 class FlexibleElement(BodyForceElement):

@@ -16,21 +16,13 @@ from flexure.diagrams.values.arrays import FloatArray, as_numbers
 
 @dataclass(frozen=True)
 class Recovery:
-    """Stresses of displacements of the nodes.
+    """Stresses of displacements of the nodes."""
 
-    Attributes
-    ----------
-    points : array, shape (p, 3)
-        Where stresses are computed.
-    stresses : callable
-        Returns σx, σy, σz, τxy, τyz, τzx of displacements (3 m, n), of shape (p, 6, n).
-    stiffening : callable, optional
-        ``stiffening(u, Ψ)`` returns ∫ ∇Ψ_i · σ(u) ∇Ψ_j dV for the stress of each of the
-        displacements u of shape (3 m, c), of shape (c, n, n).
-    """
-
-    points: FloatArray
+    points: FloatArray  # where stresses are computed, shape (p, 3)
+    # Returns σx, σy, σz, τxy, τyz, τzx of displacements (3 m, n), of shape (p, 6, n).
     stresses: Callable[[FloatArray], FloatArray]
+    # ``stiffening(u, Ψ)`` returns ∫ ∇Ψ_i · σ(u) ∇Ψ_j dV for the stress of each of the displacements
+    # u of shape (3 m, c), of shape (c, n, n).
     stiffening: Callable[[FloatArray, FloatArray], FloatArray] | None = None
 
 

@@ -36,54 +36,32 @@ class ReducedBody:
     of the deformed body is that of integrals over the mass, with the fields f₀ = x and f_j = Ψ_j::
 
         first[α, i] = ∫ f_iα dm       second[α, β, i, j] = ∫ f_iα f_jβ dm
-
-    Attributes
-    ----------
-    interfaces : tuple of str
-        Names of the interfaces.
-    points : array, shape (k, 3)
-        Their origins in the frame of the mesh, in m.
-    mass : float
-        Mass in kg.
-    first, second : array, shapes (3, n + 1) and (3, 3, n + 1, n + 1)
-        The integrals.
-    stiffness : array, shape (n, n)
-        Stiffness of η.
-    num_modes : int
-        Number of modes with all interfaces held.
-    shapes : array, shape (m, 3, n)
-        Ψ at the nodes.
-    nodes : array, shape (m, 3)
-        Positions of the nodes in the frame of the mesh.
-    next_frequency : float
-        The lowest frequency in rad/s of the modes with all interfaces held that are omitted.
-    omitted : float
-        What omitted modes add to the inertia at the interfaces, in s²: see `error_bound`.
-    stress_points : array, shape (p, 3)
-        Where stresses are known, in the frame of the mesh; none for matrices without recovery.
-    stress_shapes : array, shape (p, 6, n)
-        σx, σy, σz, τxy, τyz, τzx in Pa of unit coordinates.
-    by_spin : array, shape (3, 3, n, n)
-        S in the stiffness Σ (w_p w_q - w² δ_pq) S_pq by the stress under a spin w while all
-        interfaces are held; zero where no stress is known.
-    by_force : array, shape (6 k - 6, n, n)
-        B_b, the stiffness by the stress under a unit force or moment on each interface.
     """
 
-    interfaces: tuple[str, ...]
-    points: FloatArray
-    mass: float
+    interfaces: tuple[str, ...]  # names of the interfaces
+    points: FloatArray  # their origins in the frame of the mesh, in m, shape (k, 3)
+    mass: float  # mass in kg
+    # first, second: the integrals, shapes (3, n + 1) and (3, 3, n + 1, n + 1).
     first: FloatArray
     second: FloatArray
-    stiffness: FloatArray
-    num_modes: int
-    shapes: FloatArray
-    nodes: FloatArray
+    stiffness: FloatArray  # stiffness of η, shape (n, n)
+    num_modes: int  # number of modes with all interfaces held
+    shapes: FloatArray  # Ψ at the nodes, shape (m, 3, n)
+    nodes: FloatArray  # positions of the nodes in the frame of the mesh, shape (m, 3)
+    # The lowest frequency in rad/s of the modes with all interfaces held that are omitted.
     next_frequency: float
+    # What omitted modes add to the inertia at the interfaces, in s²: see `error_bound`.
     omitted: float
+    # Where stresses are known, in the frame of the mesh; none for matrices without recovery,
+    # shape (p, 3).
     stress_points: FloatArray
+    # σx, σy, σz, τxy, τyz, τzx in Pa of unit coordinates, shape (p, 6, n).
     stress_shapes: FloatArray
+    # S in the stiffness Σ (w_p w_q - w² δ_pq) S_pq by the stress under a spin w while all
+    # interfaces are held; zero where no stress is known, shape (3, 3, n, n).
     by_spin: FloatArray
+    # B_b, the stiffness by the stress under a unit force or moment on each interface,
+    # shape (6 k - 6, n, n).
     by_force: FloatArray
 
     @property
@@ -276,10 +254,8 @@ def _stiffening(
 
 
 def _omitted(M: Any, K: Any, held: _Held, kept: FloatArray) -> float:
-    """Return the greatest (Σ p² / ω²) of omitted modes over the mass, by motions of interfaces.
-
-    The sum over all modes is the static response to the inertia of the constraint modes.
-    """
+    """Return the greatest (Σ p² / ω²) of omitted modes over the mass, by motions of interfaces."""
+    # The sum over all modes is the static response to the inertia of the constraint modes.
     from scipy.linalg import eigvalsh
 
     load = M @ held.statics
@@ -376,15 +352,6 @@ class _Held:
     matrix definite, and multipliers undo them: with W = (Cᵀ, S)::
 
         (K + S Sᵀ) u = f - W y      (Wᵀ (K + S Sᵀ)⁻¹ W - diag(0, 1)) y = Wᵀ (K + S Sᵀ)⁻¹ f - (z, 0)
-
-    Attributes
-    ----------
-    free : array of int
-        Numbers of the unknowns that are not prescribed.
-    dimension : int
-        How many ways of moving are left.
-    statics : array, shape (3 m, 6 k)
-        Constraint modes: displacements under unit motions of the interfaces.
     """
 
     def __init__(
@@ -424,7 +391,8 @@ class _Held:
             supports[held, np.arange(6)] = np.sqrt(springs)
             self._rows = np.concatenate([fit, supports], axis=1)
             K = K + sparse.coo_array((springs, (held, held)), shape=K.shape)
-        self.free = _unknowns(nodes)
+        self.free = _unknowns(nodes)  # numbers of the unknowns that are not prescribed
+        # How many ways of moving are left.
         self.dimension = len(self.free) - (width if coupling == "averaged" else 0)
         try:
             self._factors = Cholesky(sparse.csr_array(K), points, nodes)
@@ -442,6 +410,7 @@ class _Held:
         small[range(width, len(small)), range(width, len(small))] -= 1.0
         self._small = small * np.outer(self._scale, self._scale)
         motions = np.eye(width) if self._rows.size else None
+        # Constraint modes: displacements under unit motions of the interfaces, shape (3 m, 6 k).
         self.statics = moved
         self.statics[self.free] += self.solve(-(K @ moved)[self.free], motions)
 
@@ -469,11 +438,9 @@ def _scaled(points: FloatArray) -> FloatArray:
 
 
 def _held_modes(M: Any, held: _Held, count: int) -> tuple[FloatArray, FloatArray]:
-    """Return the squares of the lowest frequencies with all interfaces held, and the modes.
-
-    Several vectors are solved for at once in each step, since large factors are slow to read (block
-    Lanczos method with full orthogonalization).
-    """
+    """Return the squares of the lowest frequencies with all interfaces held, and the modes."""
+    # Several vectors are solved for at once in each step, since large factors are slow to read
+    # (block Lanczos method with full orthogonalization).
     n, count = len(held.free), min(count, held.dimension)
     if n <= _DENSE or count >= n // 6:
         masses, axes = np.linalg.eigh(M[held.free][:, held.free].toarray())

@@ -306,7 +306,7 @@ class Contact(BodyForceElement):
         materials : tuple of Material, Material
             The materials of both shapes.
         **options
-            ``damping``, ``watched`` and the constants of friction.
+            ``damping``, the constants of friction, and ``watched``.
 
         Returns
         -------

@@ -51,8 +51,8 @@ class ContactGroup(PartGroup):
     contacts : tuple of Contact
         The contacts.
     stiffness, damping, friction, transition_velocity : TiedParameter
-        Constants of all contacts in contexts; those of friction with it, also those of friction
-        that sticks, such as ``tangential_stiffness``.
+        Constants of all contacts in contexts; those of friction only where there is any, also
+        ``tangential_stiffness`` and the others of `Contact`.
 
     Raises
     ------
@@ -86,6 +86,10 @@ class ContactGroup(PartGroup):
     damping: TiedParameter
     friction: TiedParameter
     transition_velocity: TiedParameter
+    tangential_stiffness: TiedParameter
+    relaxation_time: TiedParameter
+    static_friction: TiedParameter
+    stribeck_velocity: TiedParameter
 
     def __init__(
         self,

@@ -26,15 +26,6 @@ class ContactLaw(CoordinateLaw):
         V = k xᵉ⁺¹/(e + 1)                  stored energy
         F = -μ N v/√(v² + v_s²)             friction at the velocity v of sliding
 
-    Attributes
-    ----------
-    stiffness : float
-        Stiffness k >= 0 in N/mᵉ.
-    exponent : float
-        Exponent e >= 1: 1 for a linear contact, 1.5 for Hertz's.
-    damping : float
-        Damping constant d >= 0 of `hunt_crossley_damping` in s/m.
-
     Examples
     --------
     >>> law = ContactLaw(1e6, 1.5, damping=0.0)
@@ -42,9 +33,9 @@ class ContactLaw(CoordinateLaw):
     (1.0, 0.0)
     """
 
-    stiffness: Array
-    exponent: float
-    damping: Array
+    stiffness: Array  # stiffness k >= 0 in N/mᵉ
+    exponent: float  # exponent e >= 1: 1 for a linear contact, 1.5 for Hertz's
+    damping: Array  # damping constant d >= 0 of `hunt_crossley_damping` in s/m
 
     def conservative_force(self, q: Array) -> Array:
         """Return the elastic force n at a gap in N."""
@@ -84,27 +75,13 @@ class Elastic(Protocol):
 
 
 class Push(NamedTuple):
-    """Motion and forces at one touch, in the world.
+    """Motion and forces at one touch, in the world."""
 
-    Attributes
-    ----------
-    touch : Touch
-        The place; its normal is from B to A.
-    rate : float
-        Rate of the gap.
-    load : float
-        Normal force N >= 0.
-    sliding : array, shape (3,)
-        Velocity of A in B along the surface.
-    friction : array, shape (3,) or None
-        Friction on A.
-    """
-
-    touch: Touch
-    rate: Array
-    load: Array
-    sliding: Array
-    friction: Array | None
+    touch: Touch  # the place; its normal is from B to A
+    rate: Array  # rate of the gap
+    load: Array  # normal force N >= 0
+    sliding: Array  # velocity of A in B along the surface, shape (3,)
+    friction: Array | None  # friction on A, shape (3,) or None
 
     @property
     def force(self) -> Array:

@@ -27,21 +27,11 @@ _EXPECTED = "a BodyShape of one sphere, capsule, box, point or rod, 'half_space'
 
 
 class Touch(NamedTuple):
-    """A place where two shapes A and B are close, expressed in one frame.
+    """A place where two shapes A and B are close, expressed in one frame."""
 
-    Attributes
-    ----------
-    gap : float
-        Distance of the surfaces, negative where they overlap.
-    normal : array, shape (3,)
-        Unit vector from B to A: the gradient of the gap for motions of A.
-    point : array, shape (3,)
-        The middle between the closest points of both surfaces.
-    """
-
-    gap: Array
-    normal: Array
-    point: Array
+    gap: Array  # distance of the surfaces, negative where they overlap
+    normal: Array  # unit vector from B to A: the gradient of the gap for motions of A, shape (3,)
+    point: Array  # the middle between the closest points of both surfaces, shape (3,)
 
     def seen_through(self, X: RigidTransform, sign: float = 1.0) -> Touch:
         """Return it in another frame; with the sign -1, A and B change places."""
@@ -50,25 +40,15 @@ class Touch(NamedTuple):
 
 @dataclass(frozen=True)
 class ContactShape:
-    """A shape of contacts with its place in a frame.
+    """A shape of contacts with its place in a frame."""
 
-    Attributes
-    ----------
-    kind : str
-        ``"sphere"`` with its radius as size, ``"capsule"`` along z with radius and length,
-        ``"box"`` with its extents, ``"polyline"`` with the points of a profile in the plane x-y and
-        the solid on its left, or ``"half_space"`` with the solid at z <= 0.
-    size : array
-        Lengths in m; zero for a half-space, which has none.
-    pose : RigidTransform
-        Pose of the shape in the frame.
-    is_closed : bool
-        Whether a line leads from the last point of a profile to the first one.
-    """
-
+    # ``"sphere"`` with its radius as size, ``"capsule"`` along z with radius and length, ``"box"``
+    # with its extents, ``"polyline"`` with the points of a profile in the plane x-y and the solid
+    # on its left, or ``"half_space"`` with the solid at z <= 0.
     kind: str
-    size: FloatArray
-    pose: RigidTransform
+    size: FloatArray  # lengths in m; zero for a half-space, which has none
+    pose: RigidTransform  # pose of the shape in the frame
+    # Whether a line leads from the last point of a profile to the first one.
     is_closed: bool = False
 
     @property
@@ -348,11 +328,9 @@ def _with_ridges(
     X_BA: RigidTransform,
     ends: list[Touch],
 ) -> list[Touch]:
-    """Return the closest touch of a capsule A with a solid B, and that of the end further away.
-
-    The first is at an end, or at an edge or vertex between the ends. Both depend continuously on
-    the motion, and so does the sum of two functions of their gaps.
-    """
+    """Return the closest touch of a capsule A with a solid B, and that of the end further away."""
+    # The first is at an end, or at an edge or vertex between the ends. Both depend continuously on
+    # the motion, and so does the sum of two functions of their gaps.
     best, half = nearest(ends), 0.5 * size_a[1] * X_BA.R[:, 2]
     for middle, edge, out in B.ridges(size_b):
         if B.kind == "polyline":  # the ridge is the line along z through the vertex

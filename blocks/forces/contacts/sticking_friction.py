@@ -62,7 +62,7 @@ class StickingFriction:
         static: float | None,
         stribeck_velocity: float | None,
     ) -> None:
-        self._contact, self._ground = contact, ground
+        self._contact, self._ground, contact.sticks = contact, ground, True
         positive = partial(contact.declare_numeric_parameter, lower=0.0, exclusive=True)
         contact.tangential_stiffness = positive("tangential_stiffness", stiffness, unit="N/m")
         contact.relaxation_time = positive("relaxation_time", relaxation_time, unit="s")

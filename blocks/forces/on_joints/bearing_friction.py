@@ -34,7 +34,8 @@ class BearingFriction(LoadedFriction):
     its own load, and both are solved for together. Where it presses its joint by more than it takes
     to cause it, there may be several motions or none (Painlevé's paradox), which is refused.
     Sticking is as exact as that of `StickSlipFriction`, with the same modes, events and outputs:
-    ``<name>.generalized_force`` in N m or N, ``<name>.non_conservative_power`` and ``<name>.mode``.
+    ``<name>.generalized_force`` in N m or N, ``<name>.non_conservative_power`` and ``<name>.mode``;
+    ``<name>.load`` is N.
 
     Added by `PlantBuilder.add_constraint`; its constants are parameters of the tree with names that
     begin with its own, such as ``tree.bearing_friction``.

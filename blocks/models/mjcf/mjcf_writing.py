@@ -9,6 +9,9 @@ from xml.etree import ElementTree as ET
 
 import numpy as np
 
+from flexure.blocks.forces.between_points.one_sided_spring import Cable
+from flexure.blocks.forces.between_points.spring_damper import LinearSpringDamper
+from flexure.blocks.forces.on_joints.compliant_coupling import CompliantCoupling
 from flexure.blocks.math import (
     RigidTransform,
     compose_transforms,
@@ -26,6 +29,7 @@ from flexure.blocks.multibody.bodies.bodies import Body
 from flexure.blocks.multibody.bodies.body_shape import Primitive
 from flexure.blocks.multibody.constraints import Coupling
 from flexure.blocks.multibody.constraints.constraint import Constraint
+from flexure.blocks.multibody.force_elements.force_element import ForceElement
 from flexure.blocks.multibody.joints import Joint
 from flexure.blocks.multibody.joints.ball_quaternion import BallQuaternionJoint
 from flexure.blocks.multibody.joints.ball_rpy import BallRpyJoint
@@ -76,9 +80,8 @@ def save_mjcf(plant: Plant, path: str | Path, *, context: Context | None = None)
     Warns
     -----
     UserWarning
-        When something is left out: force elements other than `JointSpring` and `JointFriction`,
-        constraints of other kinds, external forces, limits of velocities and accelerations, shapes
-        that MJCF does not have.
+        When something is left out: force elements and constraints of other kinds than below,
+        external forces, limits of velocities and accelerations, shapes that MJCF does not have.
 
     See Also
     --------
@@ -94,8 +97,9 @@ def save_mjcf(plant: Plant, path: str | Path, *, context: Context | None = None)
     friction and springs of joints as ``damping``, ``range``, ``frictionloss``, ``stiffness`` and
     ``springref``; start positions as ``ref``; motors on joints with one velocity, with their rotors
     as ``armature``; a `Coupling` or `GearPair` of two coordinates as an equality of joints; a
-    `LoopJoint` with a ball joint or a weld as ``connect`` and ``weld``; frames as sites; gravity;
-    what bodies look like as geoms without contacts.
+    `LoopJoint` with a ball joint or a weld as ``connect`` and ``weld``; a `LinearSpringDamper`, a
+    `Cable` without damping and a `CompliantCoupling` without losses as tendons; frames as sites;
+    gravity; what bodies look like as geoms without contacts.
 
     MuJoCo enforces limits, which plants only store, and its equalities are soft. Its ball and free
     joints count coordinates with the frame of the body, not with that of the joint on the body.
@@ -181,7 +185,10 @@ class _Writer(PlantWriter):
         self.list_constraints()
         self._actuators = ET.SubElement(root, "actuator")
         self._add_motors()
-        for part in (self._assets, self._equality, self._actuators):
+        tendons = ET.SubElement(root, "tendon")
+        for element in filter(self.holds, self.plant.force_elements):
+            self._add_tendon(tendons, element)
+        for part in (self._assets, self._equality, self._actuators, tendons):
             if not len(part):
                 root.remove(part)
         return root
@@ -239,6 +246,53 @@ class _Writer(PlantWriter):
 
     def _add_site(self, name: str, body: Body, X_BF: RigidTransform) -> None:
         ET.SubElement(self._bodies[self.number(body)], "site", {"name": name, **_pose(X_BF)})
+
+    def _new_site(self, name: str, body: Body, X_BF: RigidTransform) -> str:
+        """Add a site with a name that no other one has, and return the name."""
+        while name in self._sites:
+            name += "_"
+        self._sites.add(name)
+        self._add_site(name, body, X_BF)
+        return name
+
+    # Tendons ---------------------------------------------------------------------------------
+
+    def holds(self, element: ForceElement) -> bool:
+        """Return whether a tendon has the force of an element."""
+        if isinstance(element, CompliantCoupling):
+            coupled = element.coupling.gearing.joints
+            return element.efficiency is None and all(self.kind(e).has_axes for e in coupled)
+        if isinstance(element, Cable):  # whose damping is another one
+            return hasattr(element, "stiffness") and not element.damping.get(self.context)
+        return type(element) is LinearSpringDamper
+
+    def _add_tendon(self, tendons: ET.Element, element: ForceElement) -> None:
+        """Add a fixed tendon for a coupling, or one between two sites."""
+        if isinstance(element, CompliantCoupling):
+            law = element.law(self.context)
+            sign = -1.0 if law.offset < 0.0 else 1.0  # MuJoCo has no negative lengths
+            one = ET.SubElement(tendons, "fixed", springlength=numbers_text(sign * law.offset))
+            for place, factor in zip(
+                element.coupling.gearing.coordinates, law.factors, strict=True
+            ):
+                coefficient = numbers_text(sign * factor)
+                ET.SubElement(one, "joint", joint=_axis_name(place), coef=coefficient)
+            damping = law.damping
+        else:
+            assert isinstance(element, LinearSpringDamper | Cable)
+            is_cable = isinstance(element, Cable)
+            length = float(element.free_length.get(self.context))
+            lengths = numbers_text([0.0 if is_cable else length, length])
+            one = ET.SubElement(tendons, "spatial", springlength=lengths)
+            ends = (element.frame_a, element.p_AP), (element.frame_b, element.p_BQ)
+            for label, (frame, point) in zip("AB", ends, strict=True):
+                X_FP = RigidTransform(np.eye(3), point.get(self.context))
+                X_BP = compose_transforms(frame.X_BF, X_FP)
+                site = self._new_site(f"{element.name}_{label}", frame.body, X_BP)
+                ET.SubElement(one, "site", site=site)
+            damping = 0.0 if is_cable else element.damping.get(self.context)
+        stiffness = numbers_text(element.stiffness.get(self.context))
+        one.attrib.update(name=element.name, stiffness=stiffness, damping=numbers_text(damping))
 
     # Joints ----------------------------------------------------------------------------------
 
@@ -344,14 +398,10 @@ class _Writer(PlantWriter):
             return True
         if loop is None or type(loop) not in (WeldJoint, BallRpyJoint, BallQuaternionJoint):
             return False
-        sites = {}
-        for number, frame in enumerate((loop.frame_on_parent, loop.frame_on_child), start=1):
-            name = f"{loop.name}_{number}"
-            while name in self._sites:
-                name += "_"
-            self._sites.add(name)
-            self._add_site(name, frame.body, frame.X_BF)
-            sites[f"site{number}"] = name
+        ends = enumerate((loop.frame_on_parent, loop.frame_on_child), start=1)
+        sites = {
+            f"site{k}": self._new_site(f"{loop.name}_{k}", each.body, each.X_BF) for k, each in ends
+        }
         kind = "weld" if type(loop) is WeldJoint else "connect"
         ET.SubElement(self._equality, kind, {"name": loop.name, **sites})
         return True

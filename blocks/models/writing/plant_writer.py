@@ -127,6 +127,10 @@ class PlantWriter(ABC):
     def write_constraint(self, constraint: Constraint) -> bool:
         """Write a constraint into the elements that exist; return whether that is possible."""
 
+    def holds(self, element: ForceElement) -> bool:
+        """Return whether the format has a force element that is not a part of a joint."""
+        return False
+
     # What stops a plant from being written ---------------------------------------------------
 
     def kind(self, joint: Joint) -> JointKind:
@@ -175,7 +179,7 @@ class PlantWriter(ABC):
             zeros = (np.zeros(count) for _ in range(3))
             self.carried[joint] = Carried(np.array(damping, dtype=float), *zeros)
         for element in self.plant.force_elements:
-            if not self._is_carried(element):
+            if not (self._is_carried(element) or self.holds(element)):
                 self.left_out.add(f"the {type(element).__name__} '{element.name}'")
         for body in self.plant.bodies:
             if body.expansion is not None:

@@ -29,8 +29,8 @@ class Mesh(NamedTuple):
     """A surface."""
 
     vertices: FloatArray  # points in m, shape (n, 3)
-    # Numbers of the three corners of each triangle, counter-clockwise seen from outside, shape (m,
-    # 3).
+    # Numbers of the three corners of each triangle, counter-clockwise seen from outside,
+    # shape (m, 3).
     triangles: npt.NDArray[np.intp]
 
 

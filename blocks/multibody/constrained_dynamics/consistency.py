@@ -24,12 +24,6 @@ def require_consistent(tree: ConstrainedTree, context: Any, allowed: Stabilizati
         Its context.
     allowed : Stabilization
         Its parameters.
-
-    Raises
-    ------
-    EvaluationError
-        When the errors of a constraint, or its rates, are larger, or not finite, or it cannot hold
-        with the values of the context.
     """
     for constraint in tree.constraints:
         constraint.check(context)

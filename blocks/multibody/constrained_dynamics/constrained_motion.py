@@ -24,29 +24,15 @@ _LEAST_SCALE = 1e-2
 
 
 class Multipliers(NamedTuple):
-    """The multipliers of all constraints, and how velocities change under them.
+    """The multipliers of all constraints, and how velocities change under them."""
 
-    Attributes
-    ----------
-    values : list of array
-        The multipliers of each constraint.
-    compliances : list of array
-        What a multiplier of 1 adds to the second derivative of its own equation.
-    rates : array, shape (num_velocities,)
-        The rates of all velocities.
-    equations : UpheldEquations or None
-        What was solved; None without constraints.
-    wanted : sequence of array
-        Its right-hand side, for each constraint.
-    frictions : mapping of int to array, optional
-        The slip forces of friction that follows the loads, by numbers of constraints.
-    """
-
-    values: list[Array]
+    values: list[Array]  # the multipliers of each constraint
+    # What a multiplier of 1 adds to the second derivative of its own equation.
     compliances: list[Array]
-    rates: Array
-    equations: UpheldEquations | None = None
-    wanted: Sequence[Array] = ()
+    rates: Array  # the rates of all velocities, shape (num_velocities,)
+    equations: UpheldEquations | None = None  # what was solved; None without constraints
+    wanted: Sequence[Array] = ()  # its right-hand side, for each constraint
+    # The slip forces of friction that follows the loads, by numbers of constraints.
     frictions: Mapping[int, Array] | None = None
 
 
@@ -62,13 +48,6 @@ class UpheldEquations:
     regularization : float or Symbol
         What is added to the diagonal of the equations, relative to it, so that redundant ones, too,
         have a solution; refinements remove its influence.
-
-    Attributes
-    ----------
-    articulation : Articulation
-        The tree.
-    rows : list of list of Push
-        The rows of J for each constraint, as pushes by a multiplier of 1.
     """
 
     def __init__(
@@ -77,9 +56,10 @@ class UpheldEquations:
         conditions: Sequence[Condition],
         regularization: Array = REGULARIZATION,
     ) -> None:
-        self.articulation = articulation
+        self.articulation = articulation  # the tree
         self._regularization = regularization
         self._held = [each.held for each in conditions]
+        # The rows of J for each constraint, as pushes by a multiplier of 1.
         self.rows = [
             [articulation.push(*row) for row in zip(each.forces, each.efforts, strict=True)]
             for each in conditions
@@ -204,10 +184,6 @@ def find_multipliers(
         The same for each constraint.
     pace : float or Symbol
         The pace α in 1/s, at which errors decay.
-
-    Returns
-    -------
-    Multipliers
     """
     articulation = equations.articulation
     own, steady = articulation.own_rates, articulation.steady_accelerations()
@@ -252,11 +228,9 @@ def _columns(rows: Sequence[Sequence[Push]]) -> list[dict[int, Array]]:
 
 
 def _added(compliances: Array, regularization: Array) -> Array:
-    """Return what is added to the diagonal for the equations of a constraint.
-
-    It is a part of what multipliers do to their own equations, and of what all of them do. For an
-    equation that is about nothing it is a constant, so that such ones cost nothing.
-    """
+    """Return what is added to the diagonal for the equations of a constraint."""
+    # It is a part of what multipliers do to their own equations, and of what all of them do. For an
+    # equation that is about nothing it is a constant, so that such ones cost nothing.
     scales = compliances + _LEAST_SCALE * np.sum(compliances)
     return regularization * np.where(compliances > 0.0, scales, 1.0)
 
@@ -267,13 +241,10 @@ def _solve(
     wanted: Sequence[Array],
     holds: Sequence[Array],
 ) -> list[list[Array]]:
-    """Solve the equations that hold, redundant ones included; the other multipliers are zero.
-
-    The solution is the sum of what is returned: without any refinement, and by each.
-
-    Of A x = b with ε D on the diagonal of A, the rest b - A x after a solution dx is ε D dx, so
-    that refinements need no product with A.
-    """
+    """Solve the equations that hold, redundant ones included; the other multipliers are zero."""
+    # The solution is the sum of what is returned: without any refinement, and by each. Of A x = b
+    # with ε D on the diagonal of A, the rest b - A x after a solution dx is ε D dx, so that
+    # refinements need no product with A.
     regular = [
         {i: holds[i] * holds[j] * a for i, a in column.items()} for j, column in enumerate(columns)
     ]

@@ -121,11 +121,12 @@ def _solution(names: Sequence[str], s: Array, loads: Sequence[_Load]) -> Array:
     sizes, _ = _strengths(loads, tau)
     error = np.abs(tau + s * sizes)
     K = scalars.array([[sum(map(_size, parts)) for parts in changes] for _, changes in loads])
-    K = np.abs(s)[:, None] * K
+    s = np.abs(s)
+    K = s[:, None] * K
     margin = _solve(unit - K, np.ones(len(names)))
     several = np.logical_or(np.min(margin) < 1.0, np.max(margin) > _MOST)
     return scalars.refuse_where(
-        np.logical_or(several, np.any(error > _SOLVED * sizes)),
+        np.logical_or(several, np.any(error > _SOLVED * s * sizes)),
         tau,
         lambda: EvaluationError(
             f"Cannot find the friction of {quoted(names)}",

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from flexure.blocks.multibody.constrained_dynamics.constrained_motion import UpheldEquations
-from flexure.blocks.multibody.constraints.constraint import ConstrainedTree
+from flexure.blocks.multibody.constraints.constraint import ConstrainedTree, driven_power
 from flexure.blocks.multibody.constraints.sticking_constraint import StickingConstraint
 from flexure.blocks.multibody.constraints.switched_constraint import (
     Row,
@@ -39,6 +39,11 @@ def declare_mode_changes(tree: ConstrainedTree) -> None:
         for witness in constraint.witnesses():
             handler = _Update(tree, constraint.name)
             tree.declare_unrestricted_update(handler, Witness(witness, "falling"))
+    strikes = any(isinstance(each, UnilateralConstraint) for each in switching)
+    if strikes and any(each.does_work for each in tree.constraints):
+        tree.input_impacts = tree.declare_discrete_state(
+            "input_impacts", [0.0], doc="what inputs have taken away in impacts, in J"
+        )
     if switching:
         tree.declare_unrestricted_update(_Settle(tree), Settling())
 
@@ -259,12 +264,10 @@ def _let_strike(
     closed: Sequence[Any],
     values: _Values,
 ) -> dict[Any, Array]:
-    """Let coordinates strike their stops; return the state of these, struck or not.
-
-    Those that strike and those that rest take part with impulses Λ, so that 0 <= Λ ⊥ ġ⁺ - r >= 0
-    with the rebound r of each. Which impulses are zero is found by pivoting. In sequential impacts
-    only the first one that strikes takes part; the next round lets the next one strike.
-    """
+    """Let coordinates strike their stops; return the state of these, struck or not."""
+    # Those that strike and those that rest take part with impulses Λ, so that 0 <= Λ ⊥ ġ⁺ - r >= 0
+    # with the rebound r of each. Which impulses are zero is found by pivoting. In sequential
+    # impacts only the first one that strikes takes part; the next round lets the next one strike.
     equations = UpheldEquations(
         tree.articulation(context), tree.conditions(context), tree.regularization(context)
     )
@@ -278,7 +281,7 @@ def _let_strike(
 
     def blow(
         pushing: Sequence[Any], wanted: Sequence[Array] = wanted
-    ) -> tuple[list[Any], Array, list[Any]]:
+    ) -> tuple[list[Any], list[Array], Array, list[Any]]:
         holding = [np.where(each, 1.0, 0.0) for each in pushing]
         held: list[Any] = [
             part if isinstance(constraint, SwitchedConstraint) else None
@@ -299,19 +302,19 @@ def _let_strike(
                 if joint is None
                 else contact.rate + row.sign * added[tree.velocities_of(joint).start + row.k]
             )
-        return of_stops, added, after
+        return of_stops, multipliers, added, after
 
     pushing = taking_part
     coordinates = {(contact.stop.joint or contact.stop, contact.row.k) for contact in contacts}
     for _ in range(min(len(coordinates) - 1, _MOST_PIVOTS)):
-        impulses, _, after = blow(pushing)
+        impulses, _, _, after = blow(pushing)
         pushing = [
             np.logical_and(takes_part, np.where(pushes, impulse >= 0.0, rate < each.rebound))
             for each, takes_part, pushes, impulse, rate in zip(
                 contacts, taking_part, pushing, impulses, after, strict=True
             )
         ]
-    impulses, added, after = blow(pushing)
+    impulses, upheld, added, after = blow(pushing)
     if len(coordinates) > 1:  # what others send away as slowly as no rebound is stays, too
         pushing = [
             np.logical_and(takes_part, np.logical_or(pushes, rate < each.slowest))
@@ -319,14 +322,14 @@ def _let_strike(
                 contacts, taking_part, pushing, after, strict=True
             )
         ]
-        impulses, added, after = blow(pushing)
+        impulses, upheld, added, after = blow(pushing)
     if any(contact.stop.joint is None for contact in contacts):
         met = [
             np.logical_or(each.held > 0.0, np.where(strikes, pushes, stays > 0.0))
             for each, pushes, stays in zip(contacts, pushing, closed, strict=True)
         ]
         back = [0.0 if each.stop.joint else -each.gap for each in contacts]
-        _, displacement, _ = blow(met, _by_constraint(tree, contacts, back))
+        _, _, displacement, _ = blow(met, _by_constraint(tree, contacts, back))
         values.move(displacement, _any(met))
     values.add_to_rates(strikes, added)
     modes: dict[UnilateralConstraint, list[Any]] = {each.stop: [] for each in contacts}
@@ -346,6 +349,9 @@ def _let_strike(
     for stop, each_modes in modes.items():
         result[stop.modes] = scalars.array(each_modes)
         result[stop.dissipated] = stop.dissipated(context) + lost[stop]
+    if tree.input_impacts is not None:
+        work = np.where(strikes, driven_power(tree, context, upheld), 0.0)
+        result[tree.input_impacts] = tree.input_impacts(context) - work
     return result
 
 

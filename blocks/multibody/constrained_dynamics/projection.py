@@ -30,18 +30,10 @@ _ROUNDING = 1e-12
 
 
 class Correction(NamedTuple):
-    """The projection of a tree's state onto its constraints.
+    """The projection of a tree's state onto its constraints."""
 
-    Attributes
-    ----------
-    displacement : array, shape (num_velocities,)
-        Displacements along the velocities.
-    velocity : array, shape (num_velocities,)
-        What is added to the velocities.
-    """
-
-    displacement: Array
-    velocity: Array
+    displacement: Array  # displacements along the velocities, shape (num_velocities,)
+    velocity: Array  # what is added to the velocities, shape (num_velocities,)
 
 
 def calc_correction(articulation: Articulation, conditions: Sequence[Condition]) -> Correction:
@@ -61,10 +53,6 @@ def calc_correction(articulation: Articulation, conditions: Sequence[Condition])
         The tree; the forces on it do not matter.
     conditions : sequence of Condition
         The equations of each constraint.
-
-    Returns
-    -------
-    Correction
     """
     equations = UpheldEquations(articulation, conditions)
     errors = [-scalars.array([*c.errors, *[0.0] * _missing(c)]) for c in conditions]

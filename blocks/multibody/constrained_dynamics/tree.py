@@ -322,6 +322,15 @@ class MultibodyTree(TreeDynamics):
                 prerequisites=[*needs, self.multipliers] if follows_load else needs,
                 unit="W",
             )
+            if isinstance(constraint, LoadedFriction):
+                self.declare_vector_output(
+                    f"{name}_load",
+                    1,
+                    constraint.load,
+                    prerequisites=[self.transmitted, self.placements],
+                    doc="what the coefficient of friction is multiplied by",
+                    **along_joint(joint),
+                )
 
     def _calc_constraint_error(self, k: int, context: Any) -> Array:
         condition = self.conditions(context)[k]

@@ -10,7 +10,7 @@ import numpy as np
 
 from flexure.blocks.math import dot
 from flexure.blocks.multibody.constrained_dynamics.tree_dynamics import TreeDynamics
-from flexure.blocks.multibody.constraints.constraint import constraint_forces
+from flexure.blocks.multibody.constraints.constraint import driven_power
 from flexure.blocks.multibody.trees import energy
 from flexure.blocks.multibody.trees.component_names import POSITION, VELOCITY
 from flexure.blocks.multibody.trees.coupled_inertia import CoupledInertia, coupled_energy
@@ -37,6 +37,9 @@ def declare_totals(tree: TreeDynamics) -> None:
         ("center_of_mass", _center_of_mass, [tree.inertias], "m", POSITION),
         ("center_of_mass_velocity", _center_of_mass_velocity, [*motion, *moving], "m/s", VELOCITY),
     ]
+    if tree.input_impacts is not None:
+        taken = tree.input_impacts
+        totals.append(("input_impacts_dissipated_energy", _taken_in_impacts, [taken], "J", ()))
     for name, calc, needs, unit, names in totals:
         tree.declare_vector_output(
             name,
@@ -108,7 +111,14 @@ def _input_power(tree: TreeDynamics, context: Any) -> Array:
     for port, force, number in tree.on_bodies:
         if not force.is_internal:
             power = power + dot(port(context), tree.motions(context)[number].V_WB)
-    return power + _constraint_power(tree, context)
+    if not any(constraint.does_work for constraint in tree.constraints):
+        return power
+    return power + driven_power(tree, context, tree.multipliers(context).values)
+
+
+def _taken_in_impacts(tree: TreeDynamics, context: Any) -> Array:
+    assert tree.input_impacts is not None  # it is declared where this is an output
+    return tree.input_impacts(context)
 
 
 def _momentum(tree: TreeDynamics, context: Any) -> Array:
@@ -126,24 +136,3 @@ def _center_of_mass_velocity(tree: TreeDynamics, context: Any) -> Array:
     moments, momenta = _mass_moments(tree, context), _coupled_momenta(tree, context)
     added = [(m, L[3:]) for (m, _), L in zip(moments, momenta, strict=True)]
     return energy.center_of_mass_velocity(tree.motions(context), tree.inertias(context), added)
-
-
-def _constraint_power(tree: TreeDynamics, context: Any) -> Any:
-    """Return the power of the constraints that move with time."""
-    if not any(constraint.does_work for constraint in tree.constraints):
-        return 0.0
-    placements, motions = tree.placements(context), tree.motions(context)
-    conditions, multipliers = tree.conditions(context), tree.multipliers(context).values
-    v, power = tree.moving_velocities(context), 0.0
-    for constraint, condition, values in zip(
-        tree.constraints, conditions, multipliers, strict=True
-    ):
-        if constraint.does_work:
-            forces = constraint_forces(placements, [condition], [values])
-            for number, F in forces.items():
-                power = power + dot(F, motions[number].V_WB)
-            for efforts, value in zip(condition.efforts, values, strict=True):
-                for number, effort in efforts.items():
-                    part = tree.topology.path_to(number)[0].v
-                    power = power + value * dot(effort, v[part])
-    return power

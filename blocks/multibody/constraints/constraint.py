@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from flexure.blocks.math import rotate_spatial
+from flexure.blocks.math import dot, rotate_spatial
 from flexure.blocks.multibody.bodies.bodies import Body
 from flexure.blocks.multibody.bodies.body_motion import BodyMotion, Placement
 from flexure.blocks.multibody.bodies.plant_base import TreeBase
@@ -16,36 +16,25 @@ from flexure.blocks.multibody.trees.articulated_body import Articulation
 from flexure.blocks.multibody.trees.topology import Topology
 from flexure.diagrams.systems.ports import CacheEntry, Prerequisite
 from flexure.diagrams.values.arrays import Array, check_name
-from flexure.diagrams.values.state import ContinuousState
+from flexure.diagrams.values.state import ContinuousState, DiscreteState
 
 
 class Condition(NamedTuple):
-    """The equations of a constraint at an instant: φ = 0 between positions, then w = 0.
+    """The equations of a constraint at an instant: φ = 0 between positions, then w = 0."""
 
-    Attributes
-    ----------
-    errors : sequence of float or Symbol
-        The values φ of the equations between positions.
-    rates : sequence of float or Symbol
-        Their rates φ̇, and the values w of the equations between velocities alone.
-    biases : sequence of float or Symbol
-        What is left of φ̈ and ẇ where no body and no velocity of a joint accelerates.
-    forces : sequence of mapping of int to array, shape (6,)
-        For each equation the spatial forces on bodies about Bo, expressed in the bodies, that
-        belong to a multiplier of 1, by numbers of bodies; none on the world. They are the
-        derivatives of φ̇ and w by the spatial velocities.
-    efforts : sequence of mapping of int to array
-        The same along the velocities of joints, by numbers of outboard bodies.
-    held : sequence of float or Symbol, optional
-        For each equation 1 where it holds now, and 0 where it does not: its multiplier is zero
-        then. All hold when there is none.
-    """
-
-    errors: Sequence[Array]
+    errors: Sequence[Array]  # the values φ of the equations between positions
+    # Their rates φ̇, and the values w of the equations between velocities alone.
     rates: Sequence[Array]
+    # What is left of φ̈ and ẇ where no body and no velocity of a joint accelerates.
     biases: Sequence[Array]
+    # For each equation the spatial forces on bodies about Bo, expressed in the bodies, that belong
+    # to a multiplier of 1, by numbers of bodies; none on the world. They are the derivatives of φ̇
+    # and w by the spatial velocities, shape (6,).
     forces: Sequence[Mapping[int, Array]]
+    # The same along the velocities of joints, by numbers of outboard bodies.
     efforts: Sequence[Mapping[int, Array]]
+    # For each equation 1 where it holds now, and 0 where it does not: its multiplier is zero then.
+    # All hold when there is none.
     held: Sequence[Array] | None = None
 
 
@@ -90,6 +79,8 @@ class ConstrainedTree(TreeBase):
     rates: CacheEntry
     transmitted: CacheEntry
     impacts_are_sequential = False  # the plant builder says so
+    #: What constraints that move with time have taken away in impacts, where there are both.
+    input_impacts: DiscreteState | None = None
 
     @property
     @abstractmethod
@@ -191,3 +182,22 @@ class Constraint(Part, ABC):
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} '{self.name}'>"
+
+
+def driven_power(tree: ConstrainedTree, context: Any, multipliers: Sequence[Array]) -> Array:
+    """Return the power of the constraints that move with time, or the work of their impulses."""
+    placements, motions = tree.placements(context), tree.motions(context)
+    v, power = tree.moving_velocities(context), 0.0
+    conditions = tree.conditions(context)
+    for constraint, condition, values in zip(
+        tree.constraints, conditions, multipliers, strict=True
+    ):
+        if constraint.does_work:
+            forces = constraint_forces(placements, [condition], [values])
+            for number, F in forces.items():
+                power = power + dot(F, motions[number].V_WB)
+            for efforts, value in zip(condition.efforts, values, strict=True):
+                for number, effort in efforts.items():
+                    part = tree.topology.path_to(number)[0].v
+                    power = power + value * dot(effort, v[part])
+    return power

@@ -24,35 +24,20 @@ LARGEST_RATIO = 1e100
 
 @dataclass(frozen=True, eq=False)
 class Gearing:
-    """Coordinates that are proportional, Σ c_k q_k = b, and the constants that say how.
+    """Coordinates that are proportional, Σ c_k q_k = b, and the constants that say how."""
 
-    Attributes
-    ----------
-    coordinates : tuple of (Joint, int)
-        Joints, and which of their positions.
-    parameter : str
-        What the constants n are called, such as ``"ratio"``.
-    constants : ndarray
-        Their default values, a number or a vector.
-    factors_at_zero, factor_slopes : ndarray, shapes (k,) and (k, m)
-        Each factor c is constant, or linear in the constants.
-    offset : float
-        The default value of b.
-    unit, doc : str
-        Unit and description of the constants.
-    lower : float
-        What the constants have to exceed.
-    """
-
-    coordinates: tuple[tuple[Joint, int], ...]
-    parameter: str
-    constants: FloatArray
+    coordinates: tuple[tuple[Joint, int], ...]  # joints, and which of their positions
+    parameter: str  # what the constants n are called, such as ``"ratio"``
+    constants: FloatArray  # their default values, a number or a vector
+    # factors_at_zero, factor_slopes: each factor c is constant, or linear in the constants,
+    # shapes (k,) and (k, m).
     factors_at_zero: FloatArray
     factor_slopes: FloatArray
-    offset: float
+    offset: float  # the default value of b
+    # unit, doc: unit and description of the constants.
     unit: str = ""
     doc: str = ""
-    lower: float = -np.inf
+    lower: float = -np.inf  # what the constants have to exceed
 
     @property
     def joints(self) -> list[Joint]:

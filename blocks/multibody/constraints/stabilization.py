@@ -22,23 +22,12 @@ _TOLERATED = 1e-6  # error of a motion, as a part of the same
 
 
 class Stabilization(NamedTuple):
-    """Values of a tree with constraints in contexts.
+    """Values of a tree with constraints in contexts."""
 
-    Attributes
-    ----------
-    pace : NumericParameter
-        The pace at which errors decay.
-    start_tolerance : NumericParameter
-        Largest error with which a motion may begin.
-    tolerance : NumericParameter
-        Largest error that a simulation leaves after a step.
-    regularization : NumericParameter
-        What is added to the diagonal of the equations, relative to it.
-    """
-
-    pace: NumericParameter
-    start_tolerance: NumericParameter
-    tolerance: NumericParameter
+    pace: NumericParameter  # the pace at which errors decay
+    start_tolerance: NumericParameter  # largest error with which a motion may begin
+    tolerance: NumericParameter  # largest error that a simulation leaves after a step
+    # What is added to the diagonal of the equations, relative to it.
     regularization: NumericParameter
 
     def rate(self, context: Any, error: Any, v: Array) -> Array:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -24,7 +24,7 @@ class StickingConstraint(SwitchedCoordinates):
     """
 
     MODES = "0 sticks, 1 or -1 slips in that direction"
-    outputs = ("mode", "generalized_force", "non_conservative_power")
+    outputs: ClassVar[tuple[str, ...]] = ("mode", "generalized_force", "non_conservative_power")
     may_rest = True
 
     def __init__(self, name: str, joint: Joint) -> None:
@@ -112,6 +112,8 @@ class LoadedFriction(StickingConstraint):
     and the coefficients of friction.
     """
 
+    outputs = (*StickingConstraint.outputs, "load")
+
     @abstractmethod
     def loads(self, context: Any, F: Array) -> list[Array]:
         """Return the parts of a reaction F that rub, of which the sizes are added.
@@ -124,14 +126,18 @@ class LoadedFriction(StickingConstraint):
     def coefficients(self, context: Any) -> tuple[Array, Array]:
         """Return the coefficients of friction of a slip, and up to which it sticks."""
 
-    def breakaway_force(self, context: Any) -> Array:
-        """Return the force up to which the velocity is held under the present reaction."""
+    def load(self, context: Any) -> Array:
+        """Return the sum of the sizes of the parts of the present reaction that rub."""
         tree = self.tree
         mobilizer = tree.topology.mobilizer_of(self.joint)
         F = reaction(mobilizer, tree.placements(context), tree.transmitted(context))
         sizes = [np.sqrt(dot(part, part)) for part in self.loads(context, F)]
+        return scalars.array([sum(sizes)])
+
+    def breakaway_force(self, context: Any) -> Array:
+        """Return the force up to which the velocity is held under the present reaction."""
         _, most = self.coefficients(context)
-        return scalars.array([most * sum(sizes)])
+        return most * self.load(context)
 
     def slip_force(self, context: Any) -> Array:
         """Return the force that belongs to the reaction under it."""

@@ -30,14 +30,10 @@ _FAINT = 1e-6  # acceleration that the decay of errors of loops can make, likewi
 
 
 class Scale(NamedTuple):
-    """What is usual of a coordinate: that of a pendulum with the length of the mechanism.
+    """What is usual of a coordinate: that of a pendulum with the length of the mechanism."""
 
-    Attributes
-    ----------
-    size, rate, acceleration : float
-        A radian or that length, and the rate and the acceleration with which gravity moves it.
-    """
-
+    # size, rate, acceleration: a radian or that length, and the rate and the acceleration with
+    # which gravity moves it.
     size: float
     rate: float
     acceleration: float

@@ -362,6 +362,8 @@ class BodyForceElement(ForceElement):
     attachments: tuple[BodyAttachment, ...]
     force_ports: tuple[LeafOutputPort, ...]
     inertia_ports: tuple[LeafOutputPort, ...] = ()
+    #: Whether its force at rest depends on how it came there, as that of friction that sticks.
+    sticks = False
 
     def __init__(
         self,

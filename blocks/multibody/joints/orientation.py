@@ -178,11 +178,9 @@ class QuaternionJoint(OrientationJoint):
 
     def normalized_positions(self, q: FloatArray) -> FloatArray:
         """Return the positions with a quaternion of length 1; one that has it stays as it is."""
-        length = np.linalg.norm(q[_QUATERNION])
-        if abs(length - 1.0) < 1e-15:
-            return q
+        length = np.linalg.norm(q[_QUATERNION], axis=0)
         normal = q.copy()
-        normal[_QUATERNION] /= length
+        normal[_QUATERNION] /= np.where(np.abs(length - 1.0) < 1e-15, 1.0, length)
         return normal
 
     quaternion = Position[FloatArray](

@@ -125,8 +125,8 @@ class Freedom:
         topology = tree.topology
         self.held = held  # these velocities, shape (num_velocities,)
         self._tree = tree
-        # Lower and upper limits of the positions, infinite where there are none, shape (2,
-        # num_positions).
+        # Lower and upper limits of the positions, infinite where there are none,
+        # shape (2, num_positions).
         self.limits = np.array([[-np.inf], [np.inf]]) * np.ones(topology.num_positions)
         # Which position a velocity moves, where it has limits, shape (num_velocities,).
         self.places = np.zeros(topology.num_velocities, dtype=np.intp)

@@ -41,7 +41,7 @@ OUTPUTS = {
     ),
 }
 #: What totals and ledgers call energies and powers that are not those of force elements.
-TERMS = ("gravity", "damping", "input", "kinetic", "potential", "mechanical")
+TERMS = ("gravity", "damping", "input", "input_impacts", "kinetic", "potential", "mechanical")
 #: Ends the names of inputs of the tree, so that they are not those of anything else in it.
 _EFFORT, _INERTIA, _COUPLING = "_effort", "_inertia", "_coupling"
 
@@ -167,6 +167,8 @@ def wire_energies(
     names = [element.name for element in elements]
     frictions = [each.name for each in constraints if isinstance(each, StickingConstraint)]
     stops = [each.name for each in constraints if isinstance(each, UnilateralConstraint)]
+    if tree.input_impacts is not None:
+        stops.append("input_impacts")
     stores, drains = ["gravity", *names], [*names, "damping", *frictions]
     totals = wiring.add(EnergyTotals(TOTALS, stores, drains))
     blocks: list[tuple[Any, str]] = [(totals, "loss")]

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from flexure.blocks.math import MassProperties, ldl_factors, ldl_solve, rotate_spatial
+from flexure.blocks.math import MassProperties, ldl_factors, ldl_solve, mirrored, rotate_spatial
 from flexure.blocks.multibody.bodies.body_motion import Placement
 from flexure.blocks.multibody.trees.articulated_body import Articulation, Push, steady_motions
 from flexure.blocks.multibody.trees.coupled_inertia import CoupledInertia, added_forces
@@ -16,7 +16,7 @@ from flexure.blocks.multibody.trees.kinematics import world_inertias
 from flexure.blocks.multibody.trees.mass_matrix import mass_matrix
 from flexure.blocks.multibody.trees.topology import Topology
 from flexure.diagrams.checks.errors import EvaluationError
-from flexure.diagrams.scalars import refuse_where
+from flexure.diagrams.scalars import refuse_where, solved
 from flexure.diagrams.values.arrays import Array
 
 
@@ -42,8 +42,8 @@ class CoupledArticulation(Articulation):
     algorithm cannot eliminate joint by joint. Pushes have one entry, with all velocities.
     """
 
-    _L: Array = field(default_factory=lambda: np.zeros((0, 0)))
-    _d: Array = field(default_factory=lambda: np.zeros(0))
+    _M: Array = field(default_factory=lambda: np.zeros((0, 0)))
+    _factors: tuple[Array, ...] = ()
     _mobile: Array = field(default_factory=lambda: np.zeros(0))
     _own: Array = field(default_factory=lambda: np.zeros(0))
 
@@ -68,7 +68,7 @@ class CoupledArticulation(Articulation):
             for each in self.topology.mobilizers
         ]
         effort = self._mobile * (effort + np.concatenate([np.zeros(0), *parts]))
-        return Push({0: effort}, {0: ldl_solve(self._L, self._d, effort)})
+        return Push({0: effort}, {0: solved(self._M, effort, self._factors, ldl_solve)})
 
 
 def articulate_coupled(
@@ -93,10 +93,6 @@ def articulate_coupled(
     couplings : sequence of CoupledInertia
         What couples bodies.
 
-    Returns
-    -------
-    CoupledArticulation
-
     Raises
     ------
     EvaluationError
@@ -110,9 +106,9 @@ def articulate_coupled(
     )
     inertias_W = world_inertias(placements, inertias)
     M = coupled_mass_matrix(topology, placements, inertias_W, couplings) + np.diag(rotors)
-    M = np.outer(free, free) * M + np.diag(1.0 - free)
+    M = mirrored(np.outer(free, free) * M + np.diag(1.0 - free))
     with np.errstate(all="ignore"):  # a matrix that is not positive definite is refused below
-        L, d = ldl_factors(M)
+        factors = _, pivots = ldl_factors(M)
     bodies = steady_motions(topology, placements, q, v, gravity)
     A_W, missing = [bodies[0].A], [np.zeros(6)]
     for number, own in enumerate(inertias, start=1):
@@ -125,9 +121,10 @@ def articulate_coupled(
     for number, F in on_bodies.items():
         missing[number] = missing[number] + F
     effort = free * (tau - on_joints - generalized_forces(topology, placements, missing))
-    own_rates = refuse_where(np.any(d <= 0.0), ldl_solve(L, d, effort), _no_inertia)
+    own_rates = solved(M, effort, factors, ldl_solve)
+    own_rates = refuse_where(np.any(pivots <= 0.0), own_rates, _no_inertia)
     return CoupledArticulation(
-        topology, placements, q, v, bodies, {}, _L=L, _d=d, _mobile=free, _own=own_rates
+        topology, placements, q, v, bodies, {}, _M=M, _factors=factors, _mobile=free, _own=own_rates
     )
 
 

@@ -29,6 +29,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Container, Hashable, Iterable, Iterator, Sequence
+from functools import partial, reduce
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -45,6 +46,7 @@ from flexure.diagrams.scalars.expressions.expression import (
     reachable,
     unary,
 )
+from flexure.diagrams.scalars.expressions.solutions import Solution, is_zero
 
 #: A Symbol, or a float where the value is known.
 Weight: TypeAlias = Any
@@ -57,15 +59,60 @@ def inputs_among(nodes: Iterable[Symbol], keys: Container[Hashable]) -> Iterator
     return (node for node in nodes if node.op == "input" and node.key in keys)
 
 
+def operands_of(node: Symbol) -> Sequence[Symbol]:
+    """Return what a node is differentiated through: operands, or the equations that it solves."""
+    found: Solution | None = node.graph.solutions.get(node.index)
+    return node.args if found is None else found.operands
+
+
+def carriers_among_operands(node: Symbol) -> Sequence[Symbol]:
+    """Return which operands hand on derivatives."""
+    pairs = zip(node.args, RULES[node.op], strict=True)
+    return [operand for operand, rule in pairs if rule is not None]
+
+
+def carriers_of(node: Symbol) -> Sequence[Symbol]:
+    """Return what hands on derivatives of what a node is differentiated through."""
+    is_solution = node.index in node.graph.solutions
+    return operands_of(node) if is_solution else carriers_among_operands(node)
+
+
 def tangents_of(
-    nodes: Iterable[Symbol], starts: dict[int, dict[int, Weight]]
+    nodes: Iterable[Symbol], starts: dict[int, dict[int, Weight]], *, whole: bool = False
 ) -> dict[int, dict[int, Weight]]:
-    """Return the derivatives of nodes, each after its operands, from those of the inputs."""
+    """Return the derivatives of nodes, each after its operands, from those of the inputs.
+
+    Where nodes are the ``whole`` of what is behind some through `operands_of`, solutions of linear
+    equations are differentiated by these.
+    """
     tangents = dict(starts)
     for node in nodes:
         if node.args and not isinstance(node, Condition):
-            tangents[node.index] = _tangent(node, tangents)
+            solution = node.graph.solutions.get(node.index) if whole else None
+            if solution is None:
+                tangents[node.index] = _tangent(node, tangents)
+            elif node.index not in tangents:
+                tangents |= _tangents_of_solution(solution, tangents)
     return tangents
+
+
+def _tangents_of_solution(
+    solution: Solution, tangents: dict[int, dict[int, Weight]]
+) -> dict[int, dict[int, Weight]]:
+    """Return the derivatives A⁻¹ (db - dA x) of x, by index."""
+    rows: dict[int, list[Weight]] = {}  # the right-hand side for each column
+    for i, terms in enumerate(solution.terms()):
+        for entry, factor in terms:
+            slopes = tangents.get(entry.index, {}) if isinstance(entry, Symbol) else {}
+            for column, weight in () if is_zero(factor) else slopes.items():
+                row = rows.setdefault(column, [0.0] * len(solution.right))
+                row[i] = plus(row[i], times(weight, factor))
+    found: dict[int, dict[int, Weight]] = {each.index: {} for each in solution.noted}
+    for column, row in rows.items():
+        for value, slope in zip(solution.values, solution.applied(row), strict=True):
+            if isinstance(value, Symbol) and value.index in found and not is_zero(slope):
+                found[value.index][column] = slope
+    return found
 
 
 def _tangent(node: Symbol, tangents: dict[int, dict[int, Weight]]) -> dict[int, Weight]:
@@ -105,11 +152,17 @@ def gradient(output: Any, keys: Sequence[Hashable]) -> Any:
     slopes = np.full(len(wanted), 0.0, dtype=object)
     adjoints: dict[int, Weight] = {}
     fragile: set[int] = set()  # nodes below a choice or a root: something may not be finite there
-    nodes = reachable([output] if isinstance(output, Symbol) else [])
+    nodes = reachable([output] if isinstance(output, Symbol) else [], operands_of)
     active = _active(nodes, wanted)
+    oldest = _oldest_unknowns(nodes)
     if nodes:
         adjoints[output.index] = 1.0
     for node in reversed(nodes):
+        solution = node.graph.solutions.get(node.index)
+        if solution is not None:
+            if node is oldest[solution]:  # where all unknowns have their adjoints
+                _go_back_through(solution, adjoints, active, fragile)
+            continue
         weight = adjoints.pop(node.index, 0.0)
         if node.index not in active or is_zero(weight):
             continue
@@ -128,23 +181,49 @@ def gradient(output: Any, keys: Sequence[Hashable]) -> Any:
     return wrap(slopes)
 
 
+def _oldest_unknowns(nodes: Iterable[Symbol]) -> dict[Solution, Symbol]:
+    """Return the first node of each solution among some, which are in order."""
+    found: dict[Solution, Symbol] = {}
+    for node in nodes:
+        if node.index in node.graph.solutions:
+            found.setdefault(node.graph.solutions[node.index], node)
+    return found
+
+
+def _go_back_through(
+    solution: Solution, adjoints: dict[int, Weight], active: set[int], fragile: set[int]
+) -> None:
+    """Add the adjoints b̄ = λ and Ā = -λ xᵀ with λ = A⁻ᵀ x̄ to those of A and b."""
+    noted = {each.index for each in solution.noted}
+    own = [getattr(x, "index", -1) for x in solution.values]
+    weights = [adjoints.pop(index, 0.0) if index in noted else 0.0 for index in own]
+    if all(map(is_zero, weights)):
+        return
+    is_fragile = bool(noted & fragile)
+    idle = [binary("equal", weight, 0.0) for weight in weights] if is_fragile else [False]
+    quiet = reduce(partial(logical, "logical_and"), idle)
+    for row, terms in zip(
+        solution.applied(weights, transposed=True), solution.terms(), strict=True
+    ):
+        for entry, factor in terms:
+            if isinstance(entry, Symbol) and entry.index in active:
+                share = choose(quiet, 0.0, times(row, factor))
+                adjoints[entry.index] = plus(adjoints.get(entry.index, 0.0), share)
+                if is_fragile:
+                    fragile.add(entry.index)
+
+
 def _active(nodes: list[Symbol], wanted: dict[Hashable, int]) -> set[int]:
     """Return the nodes that depend on the wanted inputs."""
     active: set[int] = set()
     for node in nodes:
-        depends = any(operand.index in active for operand in node.args)
+        depends = any(operand.index in active for operand in operands_of(node))
         if depends or (node.op == "input" and node.key in wanted):
             active.add(node.index)
     return active
 
 
 # Arithmetic of weights ---------------------------------------------------------------------------
-
-
-def is_zero(weight: Weight) -> bool:
-    """Return whether a weight is known to be zero."""
-    value = weight.leaf if isinstance(weight, Symbol) and weight.op == "constant" else weight
-    return isinstance(value, float) and value == 0.0
 
 
 def plus(a: Weight, b: Weight) -> Weight:

@@ -21,12 +21,12 @@ from typing import Any
 from flexure.diagrams.scalars.derivatives.differentiation import (
     RULES,
     Weight,
-    is_zero,
     plus,
     tangents_of,
     times,
 )
 from flexure.diagrams.scalars.expressions.expression import Condition, Symbol, choose
+from flexure.diagrams.scalars.expressions.solutions import is_zero
 
 #: Their slopes are infinite somewhere, or depend on what changes there.
 _FRAGILE = frozenset(("sqrt", "cbrt", "power", "arcsin", "arccos", "arccosh", "arctanh"))

@@ -9,7 +9,7 @@ expression for each output, however many inputs there are. `reach` tells which i
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from operator import or_
@@ -18,15 +18,17 @@ from typing import Any
 import numpy as np
 
 from flexure.diagrams.scalars.derivatives.differentiation import (
-    RULES,
     Weight,
+    carriers_among_operands,
+    carriers_of,
     gradient,
     inputs_among,
-    is_zero,
+    operands_of,
     tangents_of,
 )
 from flexure.diagrams.scalars.expressions.array import wrap
 from flexure.diagrams.scalars.expressions.expression import Condition, Symbol, reachable
+from flexure.diagrams.scalars.expressions.solutions import is_zero
 from flexure.diagrams.scalars.expressions.ufuncs import objects
 
 _MANY = 100_000  # derivatives of nodes, from which on it is asked whether to go backward
@@ -38,21 +40,13 @@ _SHARED = 2.0  # outputs per node on average, up to which that pays
 
 @dataclass(frozen=True)
 class Jacobian:
-    """A sparse matrix of derivatives.
+    """A sparse matrix of derivatives."""
 
-    Attributes
-    ----------
-    shape : tuple of int
-        Numbers of outputs and of inputs.
-    rows, columns : list of int
-        Where the entries are, row by row and from left to right.
-    entries : list
-        Symbols, or floats where the value is known; all other entries of the matrix are zero.
-    """
-
-    shape: tuple[int, int]
+    shape: tuple[int, int]  # numbers of outputs and of inputs
+    # rows, columns: where the entries are, row by row and from left to right.
     rows: list[int]
     columns: list[int]
+    # Symbols, or floats where the value is known; all other entries of the matrix are zero.
     entries: list[Weight]
 
     def to_array(self) -> Any:
@@ -91,14 +85,14 @@ def jacobian(outputs: Any, keys: Sequence[Hashable]) -> Jacobian:
     """
     flat = list(objects(outputs).flat)
     column_of = {key: column for column, key in enumerate(keys)}
-    nodes = reachable(entry for entry in flat if isinstance(entry, Symbol))
+    nodes = _behind(flat)
     if len(nodes) * len(keys) > _MANY and len(keys) <= FEW:
         _, reached = reach(flat, keys)
         count = sum(bits.bit_count() for bits in reached.values())
         if count > _MANY and are_apart(flat, reached):
             return _backward(flat, keys)
     starts = {node.index: {column_of[node.key]: 1.0} for node in inputs_among(nodes, column_of)}
-    tangents = tangents_of(nodes, starts)
+    tangents = tangents_of(nodes, starts, whole=True)
     found = Jacobian((len(flat), len(column_of)), [], [], [])
     for row, entry in enumerate(flat):
         tangent = tangents.get(entry.index, {}) if isinstance(entry, Symbol) else {}
@@ -111,26 +105,17 @@ def jacobian(outputs: Any, keys: Sequence[Hashable]) -> Jacobian:
 
 @dataclass(frozen=True)
 class BlockJacobian:
-    """A sparse matrix of derivatives, several columns at once.
+    """A sparse matrix of derivatives, several columns at once."""
 
-    Attributes
-    ----------
-    rows, columns : list of int
-        Where the entries are, row by row and from left to right.
-    vectors : list
-        Expressions of the inputs and of seeds, or zeros. A seed is a vector with a one in its lane,
-        and zeros.
-    lanes : list of list of (int, int)
-        The lanes of each vector that hold entries, with the positions of these.
-    filling : float
-        Number of derivatives in a vector on the way there, on average.
-    """
-
+    # rows, columns: where the entries are, row by row and from left to right.
     rows: list[int]
     columns: list[int]
+    # Expressions of the inputs and of seeds, or zeros. A seed is a vector with a one in its lane,
+    # and zeros.
     vectors: list[Weight]
+    # The lanes of each vector that hold entries, with the positions of these.
     lanes: list[list[tuple[int, int]]]
-    filling: float
+    filling: float  # number of derivatives in a vector on the way there, on average
 
 
 def block_jacobian(
@@ -167,14 +152,14 @@ def block_jacobian(
     flat = list(objects(outputs).flat)
     size = -(-len(keys) // -(-len(keys) // len(seeds))) if keys else 1
     place_of = {key: divmod(k, size) for k, key in enumerate(keys)}
-    nodes = reachable(entry for entry in flat if isinstance(entry, Symbol))
+    nodes = _behind(flat)
     starts: dict[int, dict[int, Weight]] = {}
     reached: dict[int, dict[int, int]] = {}  # the lanes of each block, as the bits of a number
     for node in inputs_among(nodes, place_of):
         block, lane = place_of[node.key]
         starts[node.index] = {block: node.graph.input(seeds[lane])}
         reached[node.index] = {block: 1 << lane}
-    tangents = tangents_of(nodes, starts)
+    tangents = tangents_of(nodes, starts, whole=True)
     for node in nodes:
         if node.args and node.index in tangents:
             reached[node.index] = _reached(node, tangents[node.index], reached)
@@ -195,8 +180,7 @@ def _reached(
     node: Symbol, blocks: Iterable[int], reached: dict[int, dict[int, int]]
 ) -> dict[int, int]:
     """Return by which lanes of blocks a node may be differentiated."""
-    pairs = zip(node.args, RULES[node.op], strict=True)
-    operands = [reached.get(operand.index, {}) for operand, rule in pairs if rule is not None]
+    operands = [reached.get(operand.index, {}) for operand in carriers_of(node)]
     return {block: reduce(or_, [lanes.get(block, 0) for lanes in operands], 0) for block in blocks}
 
 
@@ -233,20 +217,28 @@ def reach(outputs: Any, keys: Sequence[Hashable]) -> tuple[list[Symbol], dict[in
     '0b101'
     """
     position_of = {key: k for k, key in enumerate(keys)}
-    nodes = reachable(entry for entry in objects(outputs).flat if isinstance(entry, Symbol))
+    nodes = _behind(objects(outputs).flat)
     starts = {node.index: 1 << position_of[node.key] for node in inputs_among(nodes, position_of)}
-    return nodes, reach_from(starts, nodes)
+    return nodes, reach_from(starts, nodes, carriers_of)
 
 
-def reach_from(starts: Mapping[int, int], nodes: Iterable[Symbol]) -> dict[int, int]:
+def _behind(outputs: Iterable[Any]) -> list[Symbol]:
+    """Return all nodes through which expressions are differentiated."""
+    return reachable((each for each in outputs if isinstance(each, Symbol)), operands_of)
+
+
+def reach_from(
+    starts: Mapping[int, int],
+    nodes: Iterable[Symbol],
+    carriers: Callable[[Symbol], Iterable[Symbol]] = carriers_among_operands,
+) -> dict[int, int]:
     """Do so from any nodes instead of inputs, by index; nodes come after their operands."""
     reached = dict(starts)
     for node in nodes:
         if node.args and not isinstance(node, Condition):
             bits = 0
-            for operand, rule in zip(node.args, RULES[node.op], strict=True):
-                if rule is not None:
-                    bits |= reached.get(operand.index, 0)
+            for operand in carriers(node):
+                bits |= reached.get(operand.index, 0)
             if bits:
                 reached[node.index] = bits
     return reached
@@ -279,12 +271,12 @@ def directional(outputs: Any, keys: Sequence[Hashable], seeds: Sequence[Hashable
     """
     flat = list(objects(outputs).flat)
     seed_of = dict(zip(keys, seeds, strict=True))
-    nodes = reachable(entry for entry in flat if isinstance(entry, Symbol))
+    nodes = _behind(flat)
     starts = {
         node.index: {0: node.graph.input(seed_of[node.key])}
         for node in inputs_among(nodes, seed_of)
     }
-    tangents = tangents_of(nodes, starts)
+    tangents = tangents_of(nodes, starts, whole=True)
     return [
         tangents.get(entry.index, {}).get(0, 0.0) if isinstance(entry, Symbol) else 0.0
         for entry in flat
@@ -311,7 +303,7 @@ def are_apart(outputs: Iterable[Any], reached: Collection[int]) -> bool:
             node = stack.pop()
             if node.index in reached and node.index not in seen:
                 seen.add(node.index)
-                stack.extend(node.args)
+                stack.extend(operands_of(node))
         left -= len(seen)
         if left < 0:
             return False

@@ -117,18 +117,12 @@ class _Hidden:
     ----------
     stay : collection of int
         The nodes, by index, where nothing is left out.
-
-    Attributes
-    ----------
-    node : int
-        The index of the node that is being simplified.
-    factors : dict
-        By index of a node, what is left out there; for a denominator the quotient.
     """
 
     def __init__(self, stay: Collection[int]) -> None:
         self.stay = stay
-        self.node = -1
+        self.node = -1  # the index of the node that is being simplified
+        # By index of a node, what is left out there; for a denominator the quotient.
         self.factors: dict[int, list[Symbol]] = {}
         self._known: dict[int, bool] = {}  # by index, whether something would be lost
         self._divisors: set[int] = set()
@@ -274,6 +268,9 @@ def _simple(
                 exact[index] = simple[index] = _recorded(op, *operands)
             if op not in _TELLING_ZEROS_APART:
                 simple[index] = _simplified(hidden, op, *[simple[arg.index] for arg in node.args])
+    solutions = nodes[0].graph.solutions if nodes else {}
+    for solution in {solutions[node.index]: None for node in nodes if node.index in solutions}:
+        solution.replaced(simple)
     return [simple[each.index] if isinstance(each, Symbol) else each for each in expressions]
 
 

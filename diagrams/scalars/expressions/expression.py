@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Hashable, Iterable
+from operator import attrgetter
 from typing import Any, NoReturn, Protocol
 
 import numpy as np
@@ -46,17 +47,6 @@ class Graph:
     Nodes are numbered in the order of their creation: arguments precede their users, and the
     numbering depends on nothing but the order in which the equations run.
 
-    Attributes
-    ----------
-    nodes : list of Symbol
-        Every node; ``nodes[symbol.index] is symbol``. To be read, not changed.
-    branches : Decisions or None
-        Answers the decisions of the calculation that is being explored, if one is.
-    most : float
-        How many operations may be recorded before the next one is refused.
-    as_gain : bool
-        Whether `with_slope_of` replaces slopes, as in linear models.
-
     Examples
     --------
     >>> graph = Graph()
@@ -67,13 +57,17 @@ class Graph:
     [<#0 input 'x'>, <#1 constant 2.0>, <#2 multiply(#0, #1)>, <#3 constant 1.0>, <#4 add(#2, #3)>]
     """
 
-    __slots__ = ("_known", "as_gain", "branches", "most", "nodes")
+    __slots__ = ("_known", "as_gain", "branches", "most", "nodes", "solutions")
 
     def __init__(self, most: float = math.inf, *, as_gain: bool = False) -> None:
-        self.most = most
-        self.as_gain = as_gain
+        self.most = most  # how many operations may be recorded before the next one is refused
+        self.as_gain = as_gain  # whether `with_slope_of` replaces slopes, as in linear models
+        # Every node; ``nodes[symbol.index] is symbol``. To be read, not changed.
         self.nodes: list[Symbol] = []
+        # Answers the decisions of the calculation that is being explored, if one is.
         self.branches: Decisions | None = None
+        # By index of a node, the linear equations that it solves, see `Solution`.
+        self.solutions: dict[int, Any] = {}
         self._known: dict[tuple[Any, ...], Symbol] = {}
 
     def input(self, key: Hashable) -> Symbol:
@@ -297,7 +291,10 @@ def choose(condition: Any, a: Any, b: Any) -> Any:
     return a if a is b else graph.record("where", condition, a, b)
 
 
-def reachable(symbols: Iterable[Symbol]) -> list[Symbol]:
+def reachable(
+    symbols: Iterable[Symbol],
+    operands: Callable[[Symbol], Iterable[Symbol]] = attrgetter("args"),
+) -> list[Symbol]:
     """Return every node that the symbols are computed from, themselves included, in order."""
     found: dict[int, Symbol] = {}
     pending = list(symbols)
@@ -306,7 +303,7 @@ def reachable(symbols: Iterable[Symbol]) -> list[Symbol]:
         known = found.get(node.index)
         if known is None:
             found[node.index] = node
-            pending.extend(node.args)
+            pending.extend(operands(node))
         elif known is not node:
             raise refusal(
                 "Cannot read symbols of two graphs together",
@@ -354,19 +351,6 @@ class Symbol:
     number (``float()``, ``math.sin``, an index) raise `TraceError`, and so do decisions (``if``)
     outside of an exploration of its branches (`branches.explore`). Two equal expressions are one
     object; ``==`` records a comparison, so compare symbols with ``is``. Hashing is by identity.
-
-    Attributes
-    ----------
-    graph : Graph
-        The graph that owns the node.
-    index : int
-        Position in ``graph.nodes``.
-    op : str
-        ``"input"``, ``"constant"``, or an operation of the vocabulary.
-    args : tuple of Symbol
-        Operands, all with a smaller index; empty for an input and a constant.
-    leaf : object
-        The key of an input, the value of a constant, else None.
     """
 
     __slots__ = ("args", "graph", "index", "leaf", "op")
@@ -380,11 +364,11 @@ class Symbol:
     def __init__(
         self, graph: Graph, index: int, op: str, args: tuple[Symbol, ...], leaf: Any = None
     ) -> None:
-        self.graph = graph
-        self.index = index
-        self.op = op
-        self.args = args
-        self.leaf = leaf
+        self.graph = graph  # the graph that owns the node
+        self.index = index  # position in ``graph.nodes``
+        self.op = op  # ``"input"``, ``"constant"``, or an operation of the vocabulary
+        self.args = args  # operands, all with a smaller index; empty for an input and a constant
+        self.leaf = leaf  # the key of an input, the value of a constant, else None
 
     @property
     def key(self) -> Hashable:

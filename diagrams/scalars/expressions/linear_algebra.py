@@ -6,6 +6,7 @@ trade places if its entry is larger. This picks the pivots LAPACK picks (ties ap
 agree with NumPy's to rounding times the condition number. It costs about n³ operations ``where``
 beside the n³ operations of the elimination itself; entries that are exactly zero
 whatever the values are skipped. A singular matrix gives infinities or NaN, not an exception.
+Derivatives are those of the equations, see `flexure.diagrams.scalars.expressions.solutions`.
 """
 
 from __future__ import annotations
@@ -16,9 +17,16 @@ import numpy as np
 
 from flexure.diagrams.scalars.expressions import ufuncs
 from flexure.diagrams.scalars.expressions.array import implements, wrap
-from flexure.diagrams.scalars.expressions.expression import as_number, binary, choose, unary
+from flexure.diagrams.scalars.expressions.expression import (
+    Condition,
+    as_number,
+    binary,
+    choose,
+    unary,
+)
 from flexure.diagrams.scalars.expressions.refusal import refusal
-from flexure.diagrams.scalars.expressions.ufuncs import objects
+from flexure.diagrams.scalars.expressions.solutions import solved
+from flexure.diagrams.scalars.expressions.ufuncs import Objects, objects
 
 
 @implements(np.linalg.solve)
@@ -32,16 +40,8 @@ def _solve(a: Any, b: Any) -> Any:
             found=f"shape {right.shape}",
             remedy="Solve stacked systems one by one",
         )
-    columns = right.reshape(n, 1) if right.ndim == 1 else right
-    rows, _ = _eliminate(np.hstack([matrix, columns]), n)
-    solution = np.empty(columns.shape, dtype=object)
-    for i in reversed(range(n)):
-        for k in range(columns.shape[1]):
-            value = rows[i][n + k]
-            for j in range(i + 1, n):
-                value = binary("subtract", value, binary("multiply", rows[i][j], solution[j, k]))
-            solution[i, k] = binary("divide", value, rows[i][i])
-    return wrap(solution.reshape(right.shape))
+    factors, exchanges, _ = _eliminate(matrix)
+    return solved(wrap(matrix), wrap(right), (factors, exchanges), _substituted, _substituted_back)
 
 
 @implements(np.linalg.inv)
@@ -52,9 +52,9 @@ def _inv(a: Any) -> Any:
 @implements(np.linalg.det)
 def _det(a: Any) -> Any:
     matrix = _square(a, "det")
-    rows, product = _eliminate(matrix, len(matrix))
+    factors, _, product = _eliminate(matrix)
     for k in range(len(matrix)):
-        product = binary("multiply", product, rows[k][k])
+        product = binary("multiply", product, factors[k, k])
     return wrap(product)
 
 
@@ -90,9 +90,12 @@ def _square(a: Any, name: str) -> ufuncs.Objects:
     return matrix
 
 
-def _eliminate(matrix: Any, n: int) -> tuple[list[list[Any]], Any]:
-    """Make the first n columns upper triangular; return the rows and the sign of the exchanges."""
+def _eliminate(matrix: Objects) -> tuple[Objects, Objects, Any]:
+    """Factor a matrix; return its factors, the conditions of exchanges, and the sign of these."""
+    # The factors are the upper triangle, and below it by how many times a row a lower one is less.
+    n = len(matrix)
     rows = [[as_number(entry) for entry in row] for row in matrix]
+    factors, exchanges = np.full((n, n), 0.0, dtype=object), np.full((n, n), False, dtype=object)
     sign: Any = 1.0
     for k in range(n):
         pivot = rows[k]
@@ -100,18 +103,66 @@ def _eliminate(matrix: Any, n: int) -> tuple[list[list[Any]], Any]:
             if _is_zero(rows[i][k]):
                 continue
             larger = binary("less", unary("absolute", pivot[k]), unary("absolute", rows[i][k]))
-            exchanged = list(zip(pivot[k:], rows[i][k:], strict=True))
-            pivot[k:] = [choose(larger, below, above) for above, below in exchanged]
-            rows[i][k:] = [choose(larger, above, below) for above, below in exchanged]
+            pivot[k:], rows[i][k:] = _exchanged(larger, pivot[k:], rows[i][k:])
+            exchanges[i, k] = larger
             sign = choose(larger, unary("negative", sign), sign)
         for i in range(k + 1, n):
             if _is_zero(rows[i][k]):
                 continue
-            factor = binary("divide", rows[i][k], pivot[k])
-            for j in range(k + 1, len(pivot)):
-                step = binary("multiply", factor, pivot[j])
-                rows[i][j] = binary("subtract", rows[i][j], step)
-    return rows, sign
+            factors[i, k] = binary("divide", rows[i][k], pivot[k])
+            rows[i][k + 1 :] = _less(rows[i][k + 1 :], factors[i, k], pivot[k + 1 :])
+        factors[k, k:] = objects(pivot[k:])
+    return factors, exchanges, sign
+
+
+def _substituted(factors: Any, exchanges: Any, right: Any) -> Any:
+    """Return x of A x = b, with A as `_eliminate` has factored it."""
+    U, larger, b = objects(factors), objects(exchanges), objects(right)
+    n = len(U)
+    rows = [list(row) for row in (b[:, np.newaxis] if b.ndim == 1 else b)]
+    for k in range(n):
+        for i in range(k + 1, n):
+            rows[k], rows[i] = _exchanged(larger[i, k], rows[k], rows[i])
+        for i in range(k + 1, n):
+            rows[i] = _less(rows[i], U[i, k], rows[k])
+    for i in reversed(range(n)):
+        for j in range(i + 1, n):
+            rows[i] = _less(rows[i], U[i, j], rows[j])
+        rows[i] = [binary("divide", value, U[i, i]) for value in rows[i]]
+    return wrap(objects(rows).reshape(b.shape))
+
+
+def _substituted_back(factors: Any, exchanges: Any, right: Any) -> Any:
+    """Return x of Aᵀ x = b."""
+    U, larger, b = objects(factors), objects(exchanges), objects(right)
+    n = len(U)
+    rows = [list(row) for row in (b[:, np.newaxis] if b.ndim == 1 else b)]
+    for i in range(n):
+        for j in range(i):
+            rows[i] = _less(rows[i], U[j, i], rows[j])
+        rows[i] = [binary("divide", value, U[i, i]) for value in rows[i]]
+    for k in reversed(range(n)):
+        for i in range(k + 1, n):
+            rows[k] = _less(rows[k], U[i, k], rows[i])
+        for i in reversed(range(k + 1, n)):
+            rows[k], rows[i] = _exchanged(larger[i, k], rows[k], rows[i])
+    return wrap(objects(rows).reshape(b.shape))
+
+
+def _exchanged(larger: Any, above: list[Any], below: list[Any]) -> tuple[list[Any], list[Any]]:
+    """Let two rows trade places where a condition holds."""
+    if not isinstance(larger, Condition):
+        return (below, above) if larger else (above, below)
+    pairs = list(zip(above, below, strict=True))
+    return [choose(larger, b, a) for a, b in pairs], [choose(larger, a, b) for a, b in pairs]
+
+
+def _less(row: list[Any], factor: Any, other: list[Any]) -> list[Any]:
+    """Subtract a factor times another row."""
+    if _is_zero(factor):
+        return row
+    pairs = zip(row, other, strict=True)
+    return [binary("subtract", a, binary("multiply", factor, b)) for a, b in pairs]
 
 
 def _is_zero(entry: Any) -> bool:

@@ -35,7 +35,12 @@ from flexure.diagrams.values.state import ContinuousState
 from flexure.solvers.analysis.equations.foreign_slopes import ForeignSlopes
 from flexure.solvers.analysis.equations.kept_equations import TracedEquations, kept_equations
 from flexure.solvers.analysis.equations.linear_notes import gains
-from flexure.solvers.analysis.equations.shared_equations import SharedEquations, shared_equations
+from flexure.solvers.analysis.equations.shared_equations import (
+    SharedEquations,
+    WrittenCode,
+    shared_equations,
+    written_code,
+)
 from flexure.solvers.native.programs.binding import BoundProgram
 from flexure.solvers.native.programs.preconditions import UnsuitableError, native_program
 from flexure.solvers.native.sharing.families.requested_derivatives import Question
@@ -322,16 +327,6 @@ class Equations:
         Whether code that large systems share will do, of which there is no ``exact``.
     as_gain : bool
         Whether blocks with ``linearize_as="gain"`` have the slopes of gains, as in linear models.
-
-    Attributes
-    ----------
-    exact : ExactJacobian or None
-        The Jacobian as a function of time and states, for the present variables; None when the
-        equations cannot be traced, or share code.
-    obstacle : TraceError or None
-        Why they cannot.
-    present : ndarray
-        The derivatives and outputs at the values of the context when this was made.
     """
 
     def __init__(
@@ -349,13 +344,16 @@ class Equations:
         self._variables = variables
         self._shown = [shown(context, place) for place in outputs]
         self._shown += [(slot, range(store.layout.slot_port[slot].size)) for slot in slots]
+        # The Jacobian as a function of time and states, for the present variables; None when the
+        # equations cannot be traced, or share code.
         self.exact: ExactJacobian | None = None
-        self.obstacle: TraceError | None = None
+        self.obstacle: TraceError | None = None  # why they cannot
         self._compiled: BoundProgram | None = None
         self._shared: SharedEquations | None = None
         self._traced_equations: TracedEquations | None = None
         self._foreign: ForeignSlopes | None = None
         self._asked = 0
+        # The derivatives and outputs at the values of the context when this was made.
         self.present = self.values(self.point())
         keys = [key for variable in variables for key in variable.keys]
         read = tuple([(slot, tuple(part)) for slot, part in self._shown])
@@ -366,9 +364,9 @@ class Equations:
         try:
             traced, agrees = kept_equations(
                 store.layout,
-                ("rates and outputs", read, tuple(keys), self._as_gain),
-                lambda: self._traced(keys),
-                lambda known: self._take(known, known.computed(store)),
+                ("rates and outputs", read, tuple(keys), self._as_gain, shares),
+                lambda: self._traced(question, native=shares),
+                lambda known: self._take(known, known_before=True),
             )
         except TraceError as error:
             self._foreign = self._found_foreign([*state_keys(store), *keys])
@@ -376,17 +374,23 @@ class Equations:
                 self.obstacle = error
                 self._compiled = self._by_states()
             return
-        if not agrees and not self._take(traced, traced.evaluated(store)):
+        if not agrees and not self._take(traced, known_before=False):
             self.obstacle = TraceError(OTHER_NUMBERS.capitalize())
 
-    def _traced(self, keys: list[Key]) -> TracedEquations:
+    def _traced(self, question: Question, *, native: bool) -> TracedEquations | WrittenCode:
         store = self._store
         expressions = trace(store.layout, self._read, as_gain=self._as_gain)
-        return TracedEquations(store.layout, expressions, [*state_keys(store), *keys])
+        code = written_code(store.layout, question, expressions) if native else None
+        keys = [*state_keys(store), *question.varied]
+        return code or TracedEquations(store.layout, expressions, keys)
 
-    def _take(self, traced: TracedEquations, found: FloatArray) -> bool:
+    def _take(self, traced: TracedEquations | WrittenCode, *, known_before: bool) -> bool:
         """Use a trace if it gives the numbers of the equations; the Jacobian has its terms."""
         store = self._store
+        if isinstance(traced, WrittenCode):
+            self._shared = self._agreeing(SharedEquations(store, traced))
+            return self._shared is not None
+        found = traced.computed(store) if known_before else traced.evaluated(store)
         exact = ExactJacobian(store, traced.slopes)
         with np.errstate(all="ignore"):
             terms = sizes_of_terms(exact(store.time, store.x), self.point())
@@ -409,8 +413,10 @@ class Equations:
     def _found_shared(self, question: Question) -> SharedEquations | None:
         """Return equations by shared code, if there are any, and they give the same numbers."""
         found = shared_equations(self._store, question)
-        if found is None:
-            return None
+        return None if found is None else self._agreeing(found)
+
+    def _agreeing(self, found: SharedEquations) -> SharedEquations | None:
+        """Return equations by code if they give the numbers of the equations."""
         with np.errstate(all="ignore"):
             terms = sizes_of_terms(found.jacobian(), self.point())
         return found if agree(found.computed(), self.present, terms) else None

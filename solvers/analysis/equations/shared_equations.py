@@ -2,35 +2,77 @@
 
 What `TracedEquations` write out as Python, operation by operation, takes seconds for a beam of many
 segments. Here one segment is traced and compiled for all of them
-(`flexure.solvers.native.sharing`), with all derivatives that an analysis asks for.
+(`flexure.solvers.native.sharing`), with all derivatives that an analysis asks for. Long equations
+without equal parts, as those of a flexible body, become native code as a whole.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 
 from flexure.diagrams.checks.errors import TraceError
+from flexure.diagrams.concurrency.quiet import quietly
 from flexure.diagrams.contexts.store import Store
+from flexure.diagrams.scalars import Symbol
+from flexure.diagrams.scalars.derivatives.jacobians import jacobian_length
+from flexure.diagrams.scalars.derivatives.simplification import simplify
 from flexure.diagrams.systems.layout import Layout
 from flexure.diagrams.values.arrays import FloatArray
 from flexure.solvers.analysis.equations.kept_equations import Seen, kept_equations
 from flexure.solvers.native.emission.emission import Environment
+from flexure.solvers.native.emission.jacobian_emission import emit_jacobian
 from flexure.solvers.native.llvm.library import address_of, available
 from flexure.solvers.native.programs.program import native_function, run_preparation
 from flexure.solvers.native.programs.programs import zeros_in
+from flexure.solvers.native.programs.sensitivity_program import OwnFunctions
 from flexure.solvers.native.programs.system_trace import DiscretePlaces
 from flexure.solvers.native.sharing.families.requested_derivatives import Question
 from flexure.solvers.native.sharing.families.structural_key import most_alike
-from flexure.solvers.tracing.trace import Key, number_behind
+from flexure.solvers.tracing.trace import STATE, Key, number_behind
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 #: States, from which on code is shared: compiling it takes as long as writing out that many.
 _MANY = 60
 #: Blocks of one kind, from which on it may pay.
 _ALIKE = 8
+#: Operations of derivatives, from which on native code is made sooner than Python.
+_LONG = 30_000
 _NONE = "Cannot share the code of what is alike"
 
 
-class SharedCode:
+class _NativeCode:
+    """Native functions of all rows and of their derivatives."""
+
+    shape: tuple[int, int]
+    rows: np.ndarray
+    _seen: list[Seen]
+    _values: Callable[..., None]
+    _slopes: Callable[..., None]
+
+    def fits(self) -> bool:
+        """Return whether the blocks are what they were when they were traced."""
+        return all(seen.is_same() for seen in self._seen)
+
+    def values(self, time: float, x: FloatArray, env: FloatArray) -> FloatArray:
+        """Return all rows, for states with what is varied behind them."""
+        out = np.zeros(self.shape[0])
+        self._values(time, address_of(x), address_of(env), address_of(out))
+        return out
+
+    def slopes(self, time: float, x: FloatArray, env: FloatArray) -> FloatArray:
+        """Return the entries of the matrix."""
+        out = np.empty(len(self.rows))
+        self._slopes(time, address_of(x), address_of(env), address_of(out))
+        return out
+
+
+class SharedCode(_NativeCode):
     """Native code of equations and their derivatives, for all contexts of a system.
 
     Parameters
@@ -76,10 +118,6 @@ class SharedCode:
         self.size = 20 * len(layout.leaves) + len(self.rows)
         self._seen = [Seen(leaf) for leaf in layout.leaves]
 
-    def fits(self) -> bool:
-        """Return whether the blocks are what they were when they were traced."""
-        return all(seen.is_same() for seen in self._seen)
-
     def filled(self, store: Store) -> FloatArray:
         """Return an environment with the values of a context."""
         env = np.zeros(self._room)
@@ -88,17 +126,43 @@ class SharedCode:
         run_preparation(self._prepare, 0, env)
         return env
 
-    def values(self, time: float, x: FloatArray, env: FloatArray) -> FloatArray:
-        """Return all rows, for states with what is varied behind them."""
-        out = np.zeros(self.shape[0])
-        self._values(time, address_of(x), address_of(env), address_of(out))
-        return out
 
-    def slopes(self, time: float, x: FloatArray, env: FloatArray) -> FloatArray:
-        """Return the entries of the matrix."""
-        out = np.empty(len(self.rows))
-        self._slopes(time, address_of(x), address_of(env), address_of(out))
-        return out
+class WrittenCode(_NativeCode, OwnFunctions):
+    """Native code of long equations of which nothing is shared, instead of `SharedCode`.
+
+    Derivatives along directions take as many operations as the equations, a few times over; written
+    out by states, they may take a hundred times as many.
+
+    Parameters
+    ----------
+    layout : Layout
+        Of the system; it is not kept.
+    question : Question
+        What is asked.
+    expressions : sequence
+        The answer, from a trace.
+    """
+
+    def __init__(self, layout: Layout, question: Question, expressions: Sequence[Any]) -> None:
+        super().__init__(layout)
+        self.question = question
+        keys: list[Key] = [((STATE, 0, 0), k) for k in range(layout.num_states)]
+        keys += question.varied
+        with quietly():
+            values = simplify(expressions, checked=True)
+            slopes = emit_jacobian(values, keys, self.environment, ())
+        made = self._made(values, "equations")
+        assert made is not None  # there are some
+        self._values = native_function(made)
+        self._slopes = native_function(self._compiled(slopes.code, slopes.base, "jacobian"))
+        self.shape = len(expressions), len(keys)
+        self.rows, self.columns = (np.array(each) for each in (slopes.rows, slopes.columns))
+        self.size = 20 * len(layout.leaves) + len(self.rows)
+        self._seen = [Seen(leaf) for leaf in layout.leaves]
+
+    def filled(self, store: Store) -> FloatArray:
+        """Return an environment with the values of a context."""
+        return self.fill(store)
 
 
 class SharedEquations:
@@ -112,11 +176,12 @@ class SharedEquations:
         The code.
     """
 
-    def __init__(self, store: Store, code: SharedCode) -> None:
+    def __init__(self, store: Store, code: SharedCode | WrittenCode) -> None:
         self._store, self._code = store, code
         self._env = code.filled(store)
         self._revision = store.revision
         self._places = sorted(code.question.places, key=code.question.places.__getitem__)
+        self._order: tuple[Any, ...] | None = None  # of the entries in some rows
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -137,6 +202,22 @@ class SharedEquations:
         matrix = np.zeros(self.shape)
         matrix[self.place] = self._code.slopes(*self._point())
         return matrix
+
+    def sparse(self, rows: np.ndarray) -> csr_array:
+        """Return some rows of this matrix."""
+        from scipy.sparse import csr_array
+
+        if self._order is None or self._order[0] is not rows:
+            number = np.full(self.shape[0], -1)
+            number[rows] = np.arange(len(rows))
+            own, columns = number[self._code.rows], self._code.columns
+            kept = np.flatnonzero(own >= 0)
+            order = kept[np.lexsort((columns[kept], own[kept]))]
+            starts = np.searchsorted(own[order], np.arange(len(rows) + 1))
+            self._order = rows, order, columns[order], starts
+        _, order, columns, starts = self._order
+        entries = self._code.slopes(*self._point())[order]
+        return csr_array((entries, columns, starts), shape=(len(rows), self.shape[1]))
 
     def _point(self) -> tuple[float, FloatArray, FloatArray]:
         store = self._store
@@ -172,7 +253,7 @@ def shared_equations(store: Store, question: Question) -> SharedEquations | None
     return None if isinstance(found, _Refused) else SharedEquations(store, found)
 
 
-class _Refused:
+class _Refused(_NativeCode):
     """Where sharing is not possible, which is remembered as well."""
 
     size = 1
@@ -180,9 +261,30 @@ class _Refused:
     def __init__(self, layout: Layout) -> None:
         self._seen = [Seen(leaf) for leaf in layout.leaves]
 
-    def fits(self) -> bool:
-        """Return whether the blocks are what they were."""
-        return all(seen.is_same() for seen in self._seen)
+
+def written_code(
+    layout: Layout, question: Question, expressions: Sequence[Any]
+) -> WrittenCode | None:
+    """Return native code of equations whose derivatives are too long for Python, else None.
+
+    Parameters
+    ----------
+    layout : Layout
+        Of the system.
+    question : Question
+        What is asked.
+    expressions : sequence
+        The answer, from a trace.
+    """
+    symbols = [each for each in expressions if isinstance(each, Symbol)]
+    if not symbols or len(symbols[0].graph.nodes) < _LONG / 10 or not available():
+        return None
+    keys = [((STATE, 0, 0), k) for k in range(layout.num_states)]
+    if jacobian_length(simplify(expressions), [*keys, *question.varied]) < _LONG:
+        return None
+    with suppress(TraceError):  # too long for that, too
+        return WrittenCode(layout, question, expressions)
+    return None
 
 
 def _may_share(layout: Layout) -> bool:

@@ -18,18 +18,11 @@ INDEPENDENT = 1e-7  # least singular value of independent equations, as a part o
 
 
 class AllowedMotions(NamedTuple):
-    """Bases of the motions that constraints allow, and of the forces that count.
+    """Bases of the motions that constraints allow, and of the forces that count."""
 
-    Attributes
-    ----------
-    R : ndarray, shape (n, a)
-        Motions, in orthonormal columns; all unknowns where there are no constraints.
-    L : ndarray, shape (n, a)
-        What adds up forces.
-    """
-
+    # Motions, in orthonormal columns; all unknowns where there are no constraints, shape (n, a).
     R: FloatArray
-    L: FloatArray
+    L: FloatArray  # what adds up forces, shape (n, a)
 
     def stiffness(self, K: FloatArray) -> FloatArray:
         """Return the stiffness of the motions, so that its eigenvalues are those of K there."""
@@ -40,18 +33,10 @@ class AllowedMotions(NamedTuple):
 
 
 class IndependentRows(NamedTuple):
-    """Combinations of equations that are independent: orthonormal rows N = A J.
+    """Combinations of equations that are independent: orthonormal rows N = A J."""
 
-    Attributes
-    ----------
-    rows : ndarray, shape (r, n)
-        The rows.
-    combine : ndarray, shape (r, c)
-        The matrix A.
-    """
-
-    rows: FloatArray
-    combine: FloatArray
+    rows: FloatArray  # the rows, shape (r, n)
+    combine: FloatArray  # the matrix A, shape (r, c)
 
 
 def independent_rows(J: FloatArray) -> IndependentRows:

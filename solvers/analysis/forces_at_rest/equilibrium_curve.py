@@ -11,7 +11,8 @@ with one more equation, that it goes as far along the tangent as it is to go.
 That is possible where λ itself turns. Lengths are measured with angles in radians, translations in
 parts of the size of the mechanism, and λ in parts of the leg.
 
-A step is judged by how far the correction goes from what the tangent has predicted. Corrections
+Newton's method begins where the tangent leads if it bends as in the step before. A step is judged
+by how far the solution is from what the tangent alone has predicted. Corrections
 that are not small in comparison have found another curve, or a turn that the step has cut. They
 are not judged by the forces that are left: those of stiff directions rise first after a turn.
 """
@@ -20,14 +21,27 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
-from typing import Any, TypeAlias
+from dataclasses import replace
+from functools import partial
+from typing import Any
 
 import numpy as np
+from scipy.linalg import lapack
 
 from flexure.diagrams.checks.errors import EvaluationError
 from flexure.diagrams.values.arrays import FloatArray
 from flexure.solvers.analysis.forces_at_rest.allowed_motions import allowed_motions
+from flexure.solvers.analysis.forces_at_rest.curve_points import (
+    NEUTRAL,
+    Crossing,
+    CurvePoint,
+    Leg,
+    LostError,
+)
+from flexure.solvers.analysis.forces_at_rest.linearized_equilibria import (
+    ROUNDING,
+    LinearizedEquilibria,
+)
 from flexure.solvers.analysis.forces_at_rest.static_equations import (
     SLIGHT,
     StaticEquations,
@@ -40,105 +54,16 @@ _ITERATIONS = 12
 _FAR_ITERATIONS = 60  # and at the beginning of a path, with
 _LONGEST = 3.0  # as the longest correction
 _CLOSE = 1e-8  # length of a correction that is the last one, as the next is its square
-_SAME = 1e-11  # length of one after which the linear equations are those before
+_SAME = 1e-11  # length of one after which the linear equations are those before, and
+_ALIKE = 1e-6  # with which these have errors of rounding without constraints
 _NOISE = 1e-5  # length below which corrections that do not shrink any more are rounding
 _STRAY = 0.3  # correction in parts of the prediction, beyond which a step is refused
 _SLACK = 1e-6  # length that is always allowed to a correction
 _TRIES = 40
-_FREE = 1e-14  # part of the largest stiffness that is rounding, and
-_NEUTRAL = 1e-10  # part of the largest stiffness that counts as none
-_ROUNDING = 1e-12  # the same, of one that cancels
+_FREE = 1e-14  # part of the largest stiffness that is rounding
 _BESIDE = (-0.02, 0.02, 0.05)  # parts of a step from there, where it is looked at as well
 _APART = 0.1  # of the next stiffness, and
 _NEAR = 3e-3  # part of the stiffness, or of a step, within which a crossing is interpolated
-
-
-#: A point, minus the derivatives of the equations by increments and μ, and those by λ.
-_Linear: TypeAlias = tuple[StaticPoint, FloatArray, FloatArray]
-
-
-@dataclass(frozen=True, eq=False)
-class Leg:
-    """From which values of variables and held outputs to which others.
-
-    Attributes
-    ----------
-    variables, held : ndarray, shape (2, m) and (2, k)
-        Their values at λ = 0 and at λ = 1.
-    released : ndarray, shape (n,), or None
-        Forces on unknowns that balance them at λ = 0, and are reduced to zero until λ = 1; None for
-        none.
-    """
-
-    variables: FloatArray
-    held: FloatArray
-    released: FloatArray | None = None
-
-
-@dataclass(frozen=True, eq=False)
-class CurvePoint:
-    """A point of a curve of equilibria.
-
-    Attributes
-    ----------
-    x : ndarray
-        The states.
-    reactions : ndarray
-        The forces of holders.
-    load : float
-        λ.
-    along : ndarray
-        The tangent by the unknowns and λ, scaled, of the length 1.
-    stiffnesses : ndarray
-        Ascending eigenvalues of the scaled stiffness against what holders let move; the real parts,
-        where it is not symmetric, but for pairs of complex ones their magnitude.
-    rows : ndarray
-        The derivatives of what constraints and holders keep, by scaled increments; none without
-        constraints.
-    asymmetry : float
-        That of the stiffness, see `StaticPoint`.
-    """
-
-    x: FloatArray
-    reactions: FloatArray
-    load: float
-    along: FloatArray
-    stiffnesses: FloatArray
-    rows: FloatArray
-    asymmetry: float
-
-    @property
-    def num_unstable(self) -> int:
-        """Number of negative stiffnesses."""
-        tolerance = _NEUTRAL * np.max(np.abs(self.stiffnesses), initial=0.0)
-        return int(np.sum(self.stiffnesses < -tolerance))
-
-
-@dataclass(frozen=True, eq=False)
-class Crossing:
-    """Where a stiffness becomes zero.
-
-    Attributes
-    ----------
-    point : CurvePoint
-        The point.
-    at : float
-        How far it is from the beginning of the step.
-    direction : ndarray
-        Scaled increments against which there is no stiffness; the length is 1.
-    pull : float
-        How much the load pulls in this direction, in parts of the stiffness a step away; next to
-        nothing at a branch point.
-    """
-
-    point: CurvePoint
-    at: float
-    direction: FloatArray
-    pull: float
-
-
-class LostError(Exception):
-    """No equilibrium is found where one was looked for."""
 
 
 class EquilibriumCurve:
@@ -152,25 +77,18 @@ class EquilibriumCurve:
         What changes.
     size : float
         Length that counts as much as a radian, in m.
-
-    Attributes
-    ----------
-    scales : ndarray
-        Increments of the unknowns that count as 1.
-    refusal : EvaluationError or None
-        What the equations have refused last.
     """
 
     def __init__(self, equations: StaticEquations, leg: Leg, size: float) -> None:
         self.equations = equations
-        self.refusal: EvaluationError | None = None
+        self.refusal: EvaluationError | None = None  # what the equations have refused last
         self._leg = leg
         coordinates = equations.coordinates
         d = coordinates.num_displacements
         scales = np.ones(len(coordinates))
         scales[:d] = np.where(coordinates.turns, 1.0, size)
         scales[d:] = np.maximum(np.abs(equations.states[coordinates.others]), 1.0)
-        self.scales = _UNIT_TURN * scales
+        self.scales = _UNIT_TURN * scales  # increments of the unknowns that count as 1
         self._most = 0  # constraints that have been independent so far
 
     # Points ----------------------------------------------------------------------------------
@@ -202,26 +120,29 @@ class EquilibriumCurve:
             The point. Its tangent goes on from there.
         ratio : float
             Length of the correction, as a part of that of the prediction.
-
-        Raises
-        ------
-        LostError
-            When there is none, or the ratio is larger than ``stray``.
         """
         predicted = length * direction
-        x = self.equations.coordinates.moved(start.x, self.scales * predicted[:-1])
         held = direction if load is None else self._ahead()
-        load = start.load + UNIT_LOAD * predicted[-1] if load is None else load
+        bent = np.zeros(len(predicted))
+        if start.bend is not None and direction is start.along:
+            bent = length**2 * (start.bend - (start.bend @ held) * held)
+            bent *= _length(bent) < _STRAY * length
+        x = self.equations.coordinates.moved(start.x, self.scales * (predicted + bent)[:-1])
+        load = start.load + UNIT_LOAD * (predicted + bent)[-1] if load is None else load
         x, reactions, load, correction, linear = self._corrected(
             x, start.reactions, load, held, singular=singular
         )
+        correction += bent
         ratio = max(
             _length(correction) / (_length(predicted) + _SLACK),
             (_length(correction[:-1]) - _SLACK) / (_length(predicted[:-1]) + _SLACK),
         )
         if ratio > stray:
             raise LostError
-        return self._point(x, reactions, load, direction, linear, singular=singular), ratio
+        there = self._point(x, reactions, load, direction, linear, singular=singular)
+        if direction is start.along and length > 0.0:
+            there = replace(there, bend=(there.along - direction) / (2.0 * length))
+        return there, ratio
 
     def crossing(self, start: CurvePoint, end: CurvePoint, length: float, number: int) -> Crossing:
         """Return where the stiffness of a number becomes zero between a point and the next."""
@@ -264,7 +185,7 @@ class EquilibriumCurve:
     def _with_own_directions(self, group: list[Crossing]) -> list[Crossing]:
         """Return crossings at one place, with directions each of which moves what others do not."""
         at, n = group[0].point, len(self.scales)
-        _, matrix, _ = self._linear(at.x, at.reactions, at.load)
+        matrix = self._linear(at.x, at.reactions, at.load).matrix
         if not np.isfinite(matrix).all():
             return group
         free = np.linalg.svd(matrix)[2][-len(group) :, :n]
@@ -297,7 +218,7 @@ class EquilibriumCurve:
         which eigenvalues in their order are not.
         """
         points = [point for _, point in near]
-        nodes = self._counts([self._linear(p.x, p.reactions, p.load)[1] for p in points])
+        nodes = self._counts([self._linear(p.x, p.reactions, p.load).matrix for p in points])
         if len(np.unique(nodes)) < len(nodes):  # two stiffnesses at once
             points, near, nodes = points[:1], near[:1], nodes[:1]
         if abs(nodes[0]) > np.ptp(nodes):  # it jumps over zero, and is nowhere near it
@@ -315,14 +236,14 @@ class EquilibriumCurve:
             reactions=at_zero([point.reactions for point in points]),
             load=float(at_zero([point.load for point in points])),
         )
-        _, matrix, pull = self._linear(point.x, point.reactions, point.load)
-        if not np.isfinite(matrix).all():  # so far away that it is out of range
+        linear = self._linear(point.x, point.reactions, point.load)
+        if not np.isfinite(linear.matrix).all():  # so far away that it is out of range
             return self._at_crossing(near[:1], largest)
-        left, _, right = np.linalg.svd(matrix)
+        left, _, right = np.linalg.svd(linear.matrix)
         direction = right[-1][: len(self.scales)]
         direction = direction / _length(direction)
         first = np.argmax(np.abs(direction) > 0.999 * np.max(np.abs(direction)))
-        pulled = abs(float(left[:, -1] @ pull)) / largest
+        pulled = abs(float(left[:, -1] @ linear.pull)) / largest
         at = float(at_zero([place for place, _ in near]))
         return Crossing(point, at, direction * np.sign(direction[first]), pulled)
 
@@ -338,9 +259,14 @@ class EquilibriumCurve:
 
     def free_directions(self, x: FloatArray, reactions: FloatArray, load: float) -> FloatArray:
         """Return scaled increments that nothing resists at some states; none if all is resisted."""
-        _, matrix, _ = self._linear(x, reactions, load)
+        matrix = self._linear(x, reactions, load).matrix
         if not np.isfinite(matrix).all():
             return np.zeros((0, len(self.scales)))
+        factors, _, failed = lapack.dgetrf(matrix)
+        if not failed:  # the norm of an inverse bounds singular values, and is found faster
+            part, _ = lapack.dgecon(factors, np.max(np.sum(np.abs(matrix), axis=0)))
+            if part > 10.0 * len(matrix) * _FREE:
+                return np.zeros((0, len(self.scales)))
         _, values, right = np.linalg.svd(matrix)
         return np.asarray(right[values <= _FREE * values[0]][:, : len(self.scales)])
 
@@ -350,16 +276,16 @@ class EquilibriumCurve:
         Small parts of a load that is far too large move a mechanism far, too; its least stiffness
         is about what its weight can do, nevertheless.
         """
-        K = self._linear(point.x, point.reactions, point.load)[1]
+        K = self._linear(point.x, point.reactions, point.load).matrix
         n, least = len(self.scales), np.min(np.abs(point.stiffnesses), initial=np.inf)
         largest = np.max(np.abs(K[:n, :n]))
-        return bool(least <= max(_NEUTRAL * _UNIT_TURN**2 * weight, _ROUNDING * largest))
+        return bool(least <= max(NEUTRAL * _UNIT_TURN**2 * weight, ROUNDING * largest))
 
     # Equations -------------------------------------------------------------------------------
 
     def rows(self, x: FloatArray, load: float) -> FloatArray:
         """Return the rows of a `CurvePoint` at some states."""
-        return self._rows(self._linear(x, np.zeros(self.equations.num_held), load)[0])
+        return self._rows(self._linear(x, np.zeros(self.equations.num_held), load).point)
 
     def _rows(self, point: StaticPoint) -> FloatArray:
         if not len(point.rows):
@@ -379,27 +305,35 @@ class EquilibriumCurve:
         *,
         far: bool = False,
         singular: bool = False,
-    ) -> tuple[FloatArray, FloatArray, float, FloatArray, _Linear | None]:
-        """Return what solves the equations at right angles to a direction, and how far that is.
-
-        Behind these are the linear equations there, if the last correction was rounding.
-        """
+    ) -> tuple[FloatArray, FloatArray, float, FloatArray, LinearizedEquilibria | None]:
+        """Return what solves the equations at right angles to a direction, and how far that is."""
+        # The last corrections take the linear equations before again. Behind the results are these,
+        # if they hold there as well.
         n, moved, before = len(self.scales), np.zeros(len(self.scales) + 1), np.inf
+        linear: LinearizedEquilibria | None = None
+        point: StaticPoint | None = None
         for iteration in range(_FAR_ITERATIONS if far else _ITERATIONS):
-            point, matrix, pull = linear = self._linear(x, reactions, load)
-            left = np.append(self._left(point, load), 0.0)
-            step = self._solved(matrix, pull, held, -left, singular)
+            is_new = linear is None or point is None
+            if linear is None or point is None:
+                linear = self._linear(x, reactions, load)
+                point = linear.point
+            left = np.append(self._left(linear, point, load), 0.0)
+            step = self._solved(linear, held, -left, singular)
             length = _length(np.append(step[:n], step[-1]))
             step *= min(1.0, _LONGEST / length) if far and length > 0.0 else 1.0
             x = self.equations.coordinates.moved(x, self.scales * step[:n])
             held_from = len(point.errors)
-            weights = self._weights(point)
-            reactions = reactions + weights[held_from:] * step[n + held_from : -1]
+            reactions = reactions + linear.weights[held_from:] * step[n + held_from : -1]
             load += UNIT_LOAD * step[-1]
             moved += np.append(step[:n], step[-1])
+            is_same = not is_new or length < (_SAME if len(point.gaps) else _ALIKE)
             if length < _CLOSE or (iteration > 2 and before <= length < _NOISE):
-                return x, reactions, load, moved, linear if length < _SAME else None
-            before = length
+                holds = (is_new and length < _SAME) or (is_same and linear.is_definite)
+                return x, reactions, load, moved, linear if holds else None
+            before, point = length, None
+            if is_same:
+                self._place(x, load)
+                point = self.equations.point_with_slopes_of(linear.point, reactions)
         raise LostError
 
     def _point(
@@ -408,7 +342,7 @@ class EquilibriumCurve:
         reactions: FloatArray,
         load: float,
         held: FloatArray,
-        linear: _Linear | None,
+        linear: LinearizedEquilibria | None,
         *,
         singular: bool = False,
     ) -> CurvePoint:
@@ -418,19 +352,29 @@ class EquilibriumCurve:
             linear = self._linear(x, reactions, load)
         else:
             self._place(x, load)
-        point, matrix, pull = linear
+        point = linear.point
         if not (singular or point.is_closed):
             raise LostError
-        ahead = np.append(np.zeros(len(matrix)), 1.0)
+        ahead = np.append(np.zeros(len(linear.matrix)), 1.0)
         along = held
         self._most = max(self._most, len(point.errors))
         if len(point.errors) == self._most:  # else constraints depend on each other here alone
-            step = self._solved(matrix, pull, held, ahead, singular)
+            step = self._solved(linear, held, ahead, singular)
             along = np.append(step[:n], step[-1])
-        asymmetry = point.asymmetry(self.scales)
-        stiffnesses = self._stiffnesses(point, asymmetry <= SLIGHT)
         along = along / _length(along)
-        return CurvePoint(x, reactions, load, along, stiffnesses, self._rows(point), asymmetry)
+        is_symmetric = linear.is_definite
+        asymmetry = 0.0 if is_symmetric else point.asymmetry(self.scales)
+        calc, resists = partial(self._calc_stiffnesses, x, reactions, load), True
+        if not is_symmetric:
+            K, is_symmetric = self._free_stiffness(linear), asymmetry <= SLIGHT
+            resists = is_symmetric and _is_definite(K)
+            if not resists:
+                calc = partial(np.asarray, _stiffnesses(K, is_symmetric))
+        return CurvePoint(x, reactions, load, along, resists, calc, self._rows(point), asymmetry)
+
+    def _calc_stiffnesses(self, x: FloatArray, reactions: FloatArray, load: float) -> FloatArray:
+        """Return the stiffnesses of a point at which they are symmetric."""
+        return _stiffnesses(self._free_stiffness(self._linear(x, reactions, load)), True)
 
     def _place(self, x: FloatArray, load: float) -> None:
         """Set states and variables."""
@@ -438,11 +382,8 @@ class EquilibriumCurve:
         self.equations.set_variables(variables[0] + load * (variables[1] - variables[0]))
         self.equations.move_to(x)
 
-    def _linear(self, x: FloatArray, reactions: FloatArray, load: float) -> _Linear:
-        """Return the equations at a point: minus their derivatives by increments and μ, and by λ.
-
-        All is scaled, so that rows are what columns are.
-        """
+    def _linear(self, x: FloatArray, reactions: FloatArray, load: float) -> LinearizedEquilibria:
+        """Return the linear equations at a point."""
         variables, held = self._leg.variables, self._leg.held
         self._place(x, load)
         try:
@@ -450,13 +391,15 @@ class EquilibriumCurve:
         except EvaluationError as error:
             self.refusal = error
             raise LostError from error
-        weights, units = self._weights(point)[:, np.newaxis], self._row_scales(point)
-        K = units[:, np.newaxis] * point.stiffness * self.scales
-        H = weights * _rows(point) * self.scales
-        C = H
-        if point.pushes.size:
-            C = weights * np.vstack([point.pushes, point.directions]) * self.scales
-        matrix = np.block([[K, -C.T], [-H, np.zeros((len(H), len(H)))]])
+        weights, units = self._weights(point), self._row_scales(point)
+        matrix = K = units[:, np.newaxis] * point.stiffness
+        K *= self.scales
+        if len(weights):
+            C = H = weights[:, np.newaxis] * _rows(point) * self.scales
+            if point.pushes.size:
+                C = np.vstack([point.pushes, point.directions]) * self.scales
+                C = weights[:, np.newaxis] * C
+            matrix = np.block([[K, -C.T], [-H, np.zeros((len(H), len(H)))]])
         change = variables[1] - variables[0]
         kept = np.concatenate(
             [point.error_slopes @ change, point.stroke_slopes @ change - (held[1] - held[0])]
@@ -464,25 +407,25 @@ class EquilibriumCurve:
         along = point.loads @ change
         if self._leg.released is not None:
             along = along + self._leg.released
-        pull = np.concatenate([units * along, weights[:, 0] * kept])
-        return point, matrix, UNIT_LOAD * pull
+        pull = np.concatenate([units * along, weights * kept])
+        return LinearizedEquilibria(point, units, weights, matrix, UNIT_LOAD * pull)
 
-    def _left(self, point: StaticPoint, load: float) -> FloatArray:
-        """Return what is left of the equations, scaled."""
+    def _left(self, linear: LinearizedEquilibria, point: StaticPoint, load: float) -> FloatArray:
+        """Return what is left of the equations at a point, scaled."""
         held = self._leg.held
         strokes = point.strokes - (held[0] + load * (held[1] - held[0]))
         missing = np.concatenate([point.errors, strokes])
         forces = point.forces
         if self._leg.released is not None:
             forces = forces - (1.0 - load) * self._leg.released
-        return np.concatenate([self._row_scales(point) * forces, self._weights(point) * missing])
+        return np.concatenate([linear.units * forces, linear.weights * missing])
 
     def _row_scales(self, point: StaticPoint) -> FloatArray:
-        """Return what forces are scaled by; rates of other states, to rows as large as theirs.
-
-        So it does not matter how slowly a controller integrates beside how stiff a mechanism is.
-        """
+        """Return what forces are scaled by; rates of other states, to rows as large as theirs."""
+        # So it does not matter how slowly a controller integrates beside how stiff a mechanism is.
         d, scales = point.num_displacements, self.scales.copy()
+        if d == len(scales):
+            return scales
         rows = np.max(np.abs(point.stiffness * scales), axis=1, initial=0.0)
         largest = np.max(scales[:d] * rows[:d], initial=0.0)
         fits = (rows[d:] > 0.0) & np.isfinite(rows[d:]) & np.isfinite(largest) & (largest > 0.0)
@@ -491,6 +434,8 @@ class EquilibriumCurve:
 
     def _weights(self, point: StaticPoint) -> FloatArray:
         """Return what constraints and holders are scaled by, to rows as large as those of K."""
+        if not len(_rows(point)):
+            return np.zeros(0)
         largest = np.max(np.abs(self.scales[:, np.newaxis] * point.stiffness * self.scales))
         rows = np.max(np.abs(_rows(point) * self.scales), axis=1, initial=0.0)
         fits = (rows > 0.0) & np.isfinite(rows) & np.isfinite(largest) & (largest > 0.0)
@@ -498,27 +443,12 @@ class EquilibriumCurve:
         return weights
 
     def _solved(
-        self,
-        matrix: FloatArray,
-        pull: FloatArray,
-        held: FloatArray,
-        right: FloatArray,
-        singular: bool,
+        self, linear: LinearizedEquilibria, held: FloatArray, right: FloatArray, singular: bool
     ) -> FloatArray:
         """Solve the linear equations, and one for a direction; raise where that is impossible."""
-        k = len(matrix) - len(self.scales)
-        last = np.concatenate([held[:-1], np.zeros(k), held[-1:]])
-        bordered = np.vstack([np.column_stack([-matrix, pull]), last])
-        if not (np.isfinite(bordered).all() and np.isfinite(right).all()):
-            self._note_refusal()
-            raise LostError
-        try:
-            step: FloatArray = np.linalg.solve(bordered, right)
-        except np.linalg.LinAlgError as error:
-            if not singular:
-                raise LostError from error
-            step = np.linalg.lstsq(bordered, right, rcond=1e-14)[0]
+        step = linear.solved(held, right, singular=singular)
         if not np.isfinite(step).all():
+            self._note_refusal()
             raise LostError
         return step
 
@@ -529,18 +459,18 @@ class EquilibriumCurve:
         except EvaluationError as error:
             self.refusal = error
 
-    def _stiffnesses(self, point: StaticPoint, is_symmetric: bool) -> FloatArray:
-        """Return the eigenvalues of the scaled stiffness where holders leave it free.
-
-        Columns of other states are as large as those of displacements. Positive factors of rows and
-        columns do not change whether a small displacement takes work, and rounding does.
-        """
-        d, rows, columns = point.num_displacements, self._row_scales(point), self.scales.copy()
+    def _free_stiffness(self, linear: LinearizedEquilibria) -> FloatArray:
+        """Return the scaled stiffness where holders leave it free."""
+        # Columns of other states are as large as those of displacements. Positive factors of rows
+        # and columns do not change whether a small displacement takes work, and rounding does.
+        point, rows, columns = linear.point, linear.units, self.scales.copy()
+        d = point.num_displacements
         K = rows[:, np.newaxis] * point.stiffness
-        sizes = np.max(np.abs(K), axis=0, initial=0.0)
-        largest = np.max(sizes[:d] * columns[:d], initial=0.0)
-        fits = (sizes[d:] > 0.0) & np.isfinite(sizes[d:]) & (largest > 0.0)
-        columns[d:] = np.divide(largest, sizes[d:], out=columns[d:], where=fits)
+        if d < len(columns):
+            sizes = np.max(np.abs(K), axis=0, initial=0.0)
+            largest = np.max(sizes[:d] * columns[:d], initial=0.0)
+            fits = (sizes[d:] > 0.0) & np.isfinite(sizes[d:]) & (largest > 0.0)
+            columns[d:] = np.divide(largest, sizes[d:], out=columns[d:], where=fits)
         K = K * columns
         if point.normals.size:
             pushes = np.vstack([point.pushes, point.directions]) * rows
@@ -549,12 +479,29 @@ class EquilibriumCurve:
             H = point.directions * columns
             basis = np.linalg.svd(H)[2][np.linalg.matrix_rank(H) :].T
             K = basis.T @ K @ basis
-        if is_symmetric:
-            return np.asarray(np.linalg.eigvalsh(0.5 * (K + K.T)))
-        found = np.linalg.eigvals(K)
-        sizes = np.abs(found)
-        chosen = np.where(np.abs(found.imag) > 1e-12 * sizes, sizes, found.real)
-        return np.asarray(np.sort(chosen))
+        return K
+
+
+def _is_definite(K: FloatArray) -> bool:
+    """Return whether a symmetric stiffness has no negative eigenvalue but for rounding."""
+    largest = np.max(np.diagonal(K), initial=0.0)  # at most the largest eigenvalue
+    shifted = 0.5 * (K + K.T)
+    shifted.flat[:: len(K) + 1] += NEUTRAL * largest
+    try:
+        np.linalg.cholesky(shifted)
+    except np.linalg.LinAlgError:
+        return False
+    return bool(np.isfinite(shifted).all())
+
+
+def _stiffnesses(K: FloatArray, is_symmetric: bool) -> FloatArray:
+    """Return the eigenvalues of a stiffness as a `CurvePoint` has them."""
+    if is_symmetric:
+        return np.asarray(np.linalg.eigvalsh(0.5 * (K + K.T)))
+    found = np.linalg.eigvals(K)
+    sizes = np.abs(found)
+    chosen = np.where(np.abs(found.imag) > 1e-12 * sizes, sizes, found.real)
+    return np.asarray(np.sort(chosen))
 
 
 def _rows(point: StaticPoint) -> FloatArray:

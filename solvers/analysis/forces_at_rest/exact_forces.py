@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -30,6 +30,9 @@ from flexure.solvers.native.sharing.families.requested_derivatives import Questi
 from flexure.solvers.tracing.exact_jacobian import ExactJacobian, state_keys
 from flexure.solvers.tracing.trace import Key, SymbolicStore, number_behind, trace
 from flexure.solvers.tracing.trace_check import OTHER_NUMBERS, agree, sizes_of_terms
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 
 @dataclass(frozen=True)
@@ -78,18 +81,10 @@ def _rows_of_forces(layout: Layout) -> Indices:
 
 @dataclass(frozen=True)
 class StaticReading:
-    """What is read of a system.
+    """What is read of a system."""
 
-    Attributes
-    ----------
-    held : tuple of (int, int)
-        Slots and components that holders keep.
-    velocities : ndarray of int
-        Where the velocities of all trees are among the states.
-    """
-
-    held: tuple[tuple[int, int], ...]
-    velocities: Indices
+    held: tuple[tuple[int, int], ...]  # slots and components that holders keep
+    velocities: Indices  # where the velocities of all trees are among the states
 
     def all(self, store: SymbolicStore) -> list[Any]:
         """Read all rows."""
@@ -172,15 +167,17 @@ class ExactForces:
             parts.append(self._written.computed(self._store))
         return np.concatenate(parts)
 
-    def jacobian(self) -> FloatArray:
-        """Return their derivatives, a new matrix."""
-        parts = []
-        if self._shared is not None:
-            equations, rows = self._shared
-            parts.append(equations.jacobian()[rows])
+    def jacobian(self) -> FloatArray | csr_array:
+        """Return their derivatives, a new matrix; a sparse one where all code is shared."""
+        written = None
         if self._slopes is not None:
-            parts.append(self._slopes(self._store.time, self._store.x))
-        return parts[0] if len(parts) == 1 else np.vstack(parts)
+            written = self._slopes(self._store.time, self._store.x)
+        if self._shared is None:
+            assert written is not None
+            return written
+        equations, rows = self._shared
+        shared = equations.sparse(rows)
+        return shared if written is None else np.vstack([shared.toarray(), written])
 
     def moved(self) -> npt.NDArray[np.bool_]:
         """Return which of the derivatives are not always zero."""
@@ -198,7 +195,9 @@ class ExactForces:
         with np.errstate(all="ignore"):
             present = np.array(read_forces(store), dtype=float)
             point = np.concatenate([store.x, [number_behind(store, key) for key in keys]])
-            terms = sizes_of_terms(self.jacobian()[: len(present)], point)
+            slopes = self.jacobian()
+            slopes = slopes if isinstance(slopes, np.ndarray) else slopes.toarray()
+            terms = sizes_of_terms(slopes[: len(present)], point)
             return agree(self.computed()[: len(present)], present, terms)
 
 

@@ -14,11 +14,8 @@ from __future__ import annotations
 import numpy as np
 
 from flexure.diagrams.values.arrays import FloatArray
-from flexure.solvers.analysis.forces_at_rest.equilibrium_curve import (
-    EquilibriumCurve,
-    Leg,
-    LostError,
-)
+from flexure.solvers.analysis.forces_at_rest.curve_points import Leg, LostError
+from flexure.solvers.analysis.forces_at_rest.equilibrium_curve import EquilibriumCurve
 from flexure.solvers.analysis.forces_at_rest.path_following import Walk
 from flexure.solvers.analysis.forces_at_rest.static_equations import StaticEquations
 
@@ -40,11 +37,6 @@ def released(
         The states to begin at.
     held : ndarray
         Values at which holders keep their outputs in the end.
-
-    Raises
-    ------
-    LostError
-        When the way does not end.
     """
     equations.move_to(x)
     variables, start = equations.variables, equations.point()

@@ -7,13 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from flexure.solvers.analysis.forces_at_rest.equilibrium_curve import (
-    UNIT_LOAD,
-    Crossing,
-    CurvePoint,
-    EquilibriumCurve,
-    LostError,
-)
+from flexure.solvers.analysis.forces_at_rest.curve_points import Crossing, CurvePoint, LostError
+from flexure.solvers.analysis.forces_at_rest.equilibrium_curve import UNIT_LOAD, EquilibriumCurve
 from flexure.solvers.analysis.forces_at_rest.singular_points import (
     crossing_between,
     with_regular_rows,
@@ -31,27 +26,14 @@ _DEPARTURES = (0.05, 0.01, 0.2, 0.002, 0.6)  # lengths of the first step on a br
 
 @dataclass(frozen=True, eq=False)
 class Stop:
-    """A point of a path.
-
-    Attributes
-    ----------
-    point : CurvePoint
-        The point.
-    num_unstable : int
-        Directions in which it is unstable; next to a special point, that of the side that has less.
-    station : bool
-        Whether it is at one of the wanted values.
-    crossing : Crossing or None
-        What is special about it.
-    kind : str
-        What that is, as in `SpecialPoint`.
-    """
+    """A point of a path."""
 
     point: CurvePoint
+    # Directions in which it is unstable; next to a special point, that of the side that has less.
     num_unstable: int
-    station: bool = False
-    crossing: Crossing | None = None
-    kind: str = ""
+    station: bool = False  # whether it is at one of the wanted values
+    crossing: Crossing | None = None  # what is special about it
+    kind: str = ""  # what that is, as in `SpecialPoint`
 
 
 class TurnedAwayError(LostError):
@@ -79,13 +61,7 @@ class Walk:
         self._length = _FIRST
 
     def stops(self, start: CurvePoint) -> Iterator[Stop]:
-        """Yield the points behind a start, up to the last station.
-
-        Raises
-        ------
-        LostError
-            When no step, however short, leads on.
-        """
+        """Yield the points behind a start, up to the last station."""
         here = start
         while True:
             length, target = self._next(here)

@@ -19,12 +19,8 @@ import numpy as np
 
 from flexure.diagrams.values.arrays import FloatArray
 from flexure.solvers.analysis.forces_at_rest.allowed_motions import INDEPENDENT
-from flexure.solvers.analysis.forces_at_rest.equilibrium_curve import (
-    Crossing,
-    CurvePoint,
-    EquilibriumCurve,
-    LostError,
-)
+from flexure.solvers.analysis.forces_at_rest.curve_points import Crossing, CurvePoint, LostError
+from flexure.solvers.analysis.forces_at_rest.equilibrium_curve import EquilibriumCurve
 
 _BESIDE = (-0.06, -0.02, 0.02, 0.06)  # parts of a step from where g seems to be zero
 _NOTHING = 1e-300
@@ -36,7 +32,12 @@ def with_regular_rows(point: CurvePoint, before: CurvePoint) -> CurvePoint:
     """Return a point with the rows and stiffnesses of the one before, if it is singular itself."""
     if _count(point.rows) == _count(before.rows):
         return point
-    return replace(point, rows=before.rows, stiffnesses=before.stiffnesses)
+    return replace(
+        point,
+        rows=before.rows,
+        resists=before.resists,
+        calc_stiffnesses=before.calc_stiffnesses,
+    )
 
 
 def crossing_between(

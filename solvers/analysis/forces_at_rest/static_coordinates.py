@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -26,23 +27,20 @@ from flexure.diagrams.values.arrays import FloatArray
 from flexure.diagrams.values.handles import start_context
 from flexure.solvers.analysis.equations.equations import state_names
 
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
 Indices = npt.NDArray[np.intp]
 _DIRECTIONS = {"w": "rotation", "v": "translation"}
 
 
 @dataclass(frozen=True, eq=False)
 class _Alike:
-    """Joints of one class, whose position rates N(q) v are computed together.
-
-    Attributes
-    ----------
-    joints : list of Joint
-        The joints.
-    q, increments : ndarray of int, shapes (J, num_positions) and (J, num_velocities)
-        Where their positions are in the state, and their displacements among the unknowns.
-    """
+    """Joints of one class, whose position rates N(q) v are computed together."""
 
     joints: list[Joint]
+    # q, increments: where their positions are in the state, and their displacements among the
+    # unknowns, shapes (J, num_positions) and (J, num_velocities).
     q: Indices
     increments: Indices
 
@@ -97,26 +95,10 @@ class StaticCoordinates:
         A root context.
     others : sequence of int
         Which states that are not of trees are to be found as well.
-
-    Attributes
-    ----------
-    names : list of str
-        What the unknowns are: joint coordinates by path, then other states.
-    turns : ndarray of bool
-        Whether a displacement is an angle.
-    num_displacements : int
-        How many of the unknowns are displacements.
-    positions : ndarray of int
-        Where the positions of all trees are in the state.
-    velocities : ndarray of int
-        Where their velocities are.
-    free : ndarray of int
-        Which of the velocities of all trees, end to end, are displacements.
-    others : ndarray of int
-        The other states.
     """
 
     def __init__(self, context: Context, others: npt.ArrayLike = ()) -> None:
+        # What the unknowns are: joint coordinates by path, then other states.
         self.names: list[str] = []
         groups: dict[type[Joint], list[tuple[Joint, list[int], list[int]]]] = {}
         turns: list[bool] = []
@@ -145,12 +127,15 @@ class StaticCoordinates:
         for members in groups.values():
             joints, q_rows, increments = (list(each) for each in zip(*members, strict=True))
             self._parts += _Alike(joints, np.array(q_rows), np.array(increments)).parts()
-        self.turns = np.array(turns, dtype=bool)
-        self.num_displacements = len(self.names)
+        self._pattern: tuple[Indices, Indices, Indices] | None = None  # of what moves states
+        self.turns = np.array(turns, dtype=bool)  # whether a displacement is an angle
+        self.num_displacements = len(self.names)  # how many of the unknowns are displacements
+        # Where the positions of all trees are in the state.
         self.positions = np.array(positions, dtype=np.intp)
-        self.velocities = np.array(velocities, dtype=np.intp)
+        self.velocities = np.array(velocities, dtype=np.intp)  # where their velocities are
+        # Which of the velocities of all trees, end to end, are displacements.
         self.free = np.array(free, dtype=np.intp)
-        self.others: Indices = np.array(others, dtype=np.intp)
+        self.others: Indices = np.array(others, dtype=np.intp)  # the other states
         names = state_names(context) if self.others.size else []
         self.names += [names[k] for k in self.others]
 
@@ -161,9 +146,8 @@ class StaticCoordinates:
         """Return the states behind increments of the unknowns; quaternions keep the length 1."""
         there = x.copy()
         for part in self._parts:
-            there[part.q] += part.rates(x, increments[part.increments.T]).T
-            for joint, q in zip(part.joints, part.q, strict=True):
-                there[q] = joint.normalized_positions(there[q])
+            moved = there[part.q] + part.rates(x, increments[part.increments.T]).T
+            there[part.q] = part.joints[0].normalized_positions(moved.T).T
         there[self.others] += increments[self.num_displacements :]
         return there
 
@@ -179,16 +163,42 @@ class StaticCoordinates:
                 port.fix(context, port.eval(context) + numbers[start:end])
             start = end
 
-    def along(self, slopes: FloatArray, x: FloatArray) -> FloatArray:
-        """Return derivatives by the unknowns, of those by all states."""
-        found = np.empty((len(slopes), len(self)))
+    def along(self, slopes: FloatArray | csr_array, x: FloatArray) -> FloatArray:
+        """Return derivatives by unknowns and variables, of those by states and variables."""
+        n, others = len(self), slopes.shape[1] - len(x)
+        if not isinstance(slopes, np.ndarray):
+            return self._along_sparse(slopes, x)
+        found = np.empty((len(slopes), n + others))
+        found[:, n:] = slopes[:, len(x) :]
         for part in self._parts:
             columns = slopes[:, part.q]
             if not part.joints[0].velocities_are_rates:
                 columns = (columns.transpose(1, 0, 2) @ part.slopes(x)).transpose(1, 0, 2)
             found[:, part.increments] = columns
-        found[:, self.num_displacements :] = slopes[:, self.others]
+        found[:, self.num_displacements : n] = slopes[:, self.others]
         return found
+
+    def _along_sparse(self, slopes: csr_array, x: FloatArray) -> FloatArray:
+        """Do so for a sparse matrix: times one that says how unknowns and variables move states."""
+        from scipy.sparse import csr_array
+
+        n, size = len(self), slopes.shape[1]
+        if self._pattern is None:
+            rows = [self.others, np.arange(len(x), size)]
+            columns = [np.arange(self.num_displacements, n + size - len(x))]
+            for part in self._parts:
+                shape = (*part.q.shape, part.increments.shape[1])
+                rows.append(np.broadcast_to(part.q[:, :, np.newaxis], shape).ravel())
+                columns.append(np.broadcast_to(part.increments[:, np.newaxis], shape).ravel())
+            row, column = np.concatenate(rows), np.concatenate(columns)
+            order = np.lexsort((column, row))
+            starts = np.searchsorted(row[order], np.arange(size + 1))
+            self._pattern = order, column[order], starts
+        order, column, starts = self._pattern
+        count = len(self.others) + size - len(x)
+        numbers = [np.ones(count), *(part.slopes(x).ravel() for part in self._parts)]
+        moves = (np.concatenate(numbers)[order], column, starts)
+        return np.asarray((slopes @ csr_array(moves, shape=(size, n + size - len(x)))).toarray())
 
 
 def trees_of(context: Context) -> list[tuple[LeafContext, MultibodyTree]]:

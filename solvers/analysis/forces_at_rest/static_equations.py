@@ -24,12 +24,13 @@ such as those of an `EnergyLedger` or of what sticks by friction, stay what they
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from flexure.blocks.multibody import MultibodyTree
 from flexure.blocks.multibody.constraints import SwitchedConstraint
+from flexure.blocks.multibody.force_elements.force_element import BodyForceElement
 from flexure.blocks.multibody.loop_closure.closing import calc_equations, open_constraints
 from flexure.diagrams.checks.errors import (
     DeclarationError,
@@ -225,7 +226,8 @@ class StaticEquations:
                 remedy="Divide beams into fewer segments; 8 to 32 are accurate to 1e-5 and better",
             )
         self.coordinates = StaticCoordinates(context, self._found_states())
-        refuse_beyond_numbers(self.forces(), self.coordinates.names, "forces", attempt)
+        present = self.forces() if self._exact is None else self._acting(None)[0]
+        refuse_beyond_numbers(present, self.coordinates.names, "forces", attempt)
 
     @property
     def how(self) -> str:
@@ -282,31 +284,21 @@ class StaticEquations:
         store, coordinates = self._store, self.coordinates
         if self._exact is None:
             return self._differences()
-        numbers, matrix = self._exact.computed(), self._exact.jacobian()
-        states = store.layout.num_states
-        c, n, d = self._num_errors, len(coordinates), coordinates.num_displacements
+        forces, strokes, directions, acting = self._acting(reactions)
+        along, n = coordinates.along(self._exact.jacobian(), store.x), len(coordinates)
+        c, d = self._num_errors, coordinates.num_displacements
         count, k = self._num_forces, c + self.num_held
         base = self._num_forces + len(self._others)
-        along = coordinates.along(matrix[:, :states], store.x)
-        forces, slopes = self._chosen(numbers[:base]), self._chosen(along[:base])
-        loads = self._chosen(matrix[:base, states:])
-        strokes, directions = numbers[base : base + k], np.zeros((k, n))
-        parts = [base + k + number * count + coordinates.free for number in range(k)]
-        for number, own in enumerate(parts):  # where the derivatives of each stroke are
-            directions[number, :d] = numbers[own]
-        acting = np.zeros(k)
-        if reactions is not None:
-            acting[c:] = reactions
-        acting[:c] = _multipliers(directions[:c], forces + acting @ directions)
+        slopes = self._chosen(along[:base])
         for number in np.flatnonzero(acting).tolist():
-            forces += acting[number] * directions[number]
-            slopes[:d] += acting[number] * along[parts[number]]
-            loads[:d] += acting[number] * matrix[parts[number], states:]
-        by_unknowns, by_variables = along[base : base + k], matrix[base : base + k, states:]
+            own = base + k + number * count + coordinates.free  # derivatives of each stroke
+            slopes[:d] += acting[number] * along[own]
+        by_unknowns, by_variables = along[base : base + k, :n], along[base : base + k, n:]
+        stiffness = np.negative(slopes[:, :n], out=slopes[:, :n])
         return StaticPoint(
             forces,
-            -slopes,
-            loads,
+            stiffness,
+            slopes[:, n:],
             strokes[c:],
             directions[c:],
             by_variables[c:],
@@ -316,12 +308,40 @@ class StaticEquations:
             num_displacements=d,
         )
 
+    def point_with_slopes_of(self, near: StaticPoint, reactions: FloatArray) -> StaticPoint | None:
+        """Return forces and strokes at the present values beside the derivatives at a point.
+
+        None where there are constraints, or no exact derivatives.
+        """
+        if self._exact is None or self._num_errors:
+            return None
+        forces, strokes, *_ = self._acting(reactions)
+        return replace(near, forces=forces, strokes=strokes)
+
     # Reading the equations -------------------------------------------------------------------
+
+    def _acting(
+        self, reactions: FloatArray | None
+    ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+        """Return all forces, what is kept, its derivatives by unknowns, and multipliers and μ."""
+        assert self._exact is not None
+        numbers, coordinates = self._exact.computed(), self.coordinates
+        c, k, base = self._num_errors, self._num_errors + self.num_held, self._num_forces
+        base += len(self._others)
+        directions, acting = np.zeros((k, len(coordinates))), np.zeros(k)
+        by_velocities = numbers[base + k :].reshape(k, self._num_forces)
+        directions[:, : coordinates.num_displacements] = by_velocities[:, coordinates.free]
+        forces = self._chosen(numbers[:base])
+        if reactions is not None:
+            acting[c:] = reactions
+        acting[:c] = _multipliers(directions[:c], forces + acting @ directions)
+        return forces + acting @ directions, numbers[base : base + k], directions, acting
 
     def _chosen(self, rows: FloatArray) -> FloatArray:
         """Return the rows of the unknowns: those of displacements, then of other states."""
         places = self._num_forces + np.searchsorted(self._others, self.coordinates.others)
-        return np.asarray(rows[np.concatenate([self.coordinates.free, places])])
+        chosen = np.concatenate([self.coordinates.free, places])
+        return rows if np.array_equal(chosen, np.arange(len(rows))) else np.asarray(rows[chosen])
 
     def _found_states(self) -> Indices:
         """Return the other states that are found: whose rates are not zero anyway, and matter.
@@ -418,16 +438,19 @@ class StaticEquations:
 
 
 def _refuse_switched(context: Context, attempt: str) -> None:
-    """Refuse constraints that hold at one place and not at another."""
-    for _, tree in trees_of(context):
-        names = [each.name for each in tree.constraints if isinstance(each, SwitchedConstraint)]
+    """Refuse constraints that hold at one place and not at another, and contacts that stick."""
+    places = [(tree.constraints, tree.parent_plant.label) for _, tree in trees_of(context)]
+    blocks = [leaf.system for leaf in context.leaves()]
+    elements = [each for each in blocks if isinstance(each, BodyForceElement) and each.sticks]
+    for parts, label in [*places, (elements, context.system.label)]:
+        names = [e.name for e in parts if isinstance(e, SwitchedConstraint | BodyForceElement)]
         if names:
             raise DeclarationError(
                 attempt,
                 expected="constraints that hold everywhere",
                 found=f"rigid stops, contacts or friction that sticks: {quoted(names)} of "
-                f"'{tree.parent_plant.label}'",
-                remedy="Use a JointStop or a Contact, and no friction; or simulate it with "
+                f"'{label}'",
+                remedy="Use a JointStop, or a Contact with smooth friction; or simulate it with "
                 "damping, and use fx.equilibrium and fx.modes where it rests",
             )
 

@@ -32,24 +32,12 @@ _MORE_DECADES = 4  # that are added so that |L| = 1 is in the picture
 
 @dataclass(frozen=True, eq=False)
 class Curve:
-    """The response from one input to one output.
+    """The response from one input to one output."""
 
-    Attributes
-    ----------
-    label : str
-        How it is called; empty for a single model.
-    model : LinearModel
-        With one input and one output.
-    omega : ndarray, shape (N,)
-        Frequencies in rad/s, ascending.
-    response : ndarray of complex, shape (N,)
-        The amplitude of the output per amplitude of the input.
-    """
-
-    label: str
-    model: LinearModel
-    omega: FloatArray
-    response: ComplexArray
+    label: str  # how it is called; empty for a single model
+    model: LinearModel  # with one input and one output
+    omega: FloatArray  # frequencies in rad/s, ascending, shape (N,)
+    response: ComplexArray  # the amplitude of the output per amplitude of the input, shape (N,)
 
     def at(self, omega: float) -> complex:
         """Return the response at a frequency in rad/s."""
@@ -143,11 +131,6 @@ def curves_of(
     """Return the curves from every input to every output of models.
 
     By default they go over the frequencies that matter, and by a factor ``beyond`` to both sides.
-
-    Raises
-    ------
-    ValueRefusedError
-        When ``single`` is set and a model has several inputs or outputs.
     """
     pairs = []
     for label, model in labelled(models, attempt):
@@ -195,10 +178,8 @@ def frequencies(
 
 
 def _poles_and_zeros(model: LinearModel) -> tuple[ComplexArray, ComplexArray]:
-    """Return poles and zeros; those that rounding has moved away from zero are put back.
-
-    Where the matrix is regular, a small pole is slow and no more.
-    """
+    """Return poles and zeros; those that rounding has moved away from zero are put back."""
+    # Where the matrix is regular, a small pole is slow and no more.
     model = model.on_tangent()
     poles, zeros = model.poles, model.zeros
     home = 0.0 if model.period is None else 1.0
@@ -280,10 +261,8 @@ def _grid(model: LinearModel, low: float, high: float) -> FloatArray:
 
 
 def _turns(model: LinearModel, omega: FloatArray) -> tuple[FloatArray, int]:
-    """Return a continuous phase in rad but for a constant, and how many poles are at zero.
-
-    Less by the number of zeros there.
-    """
+    """Return a continuous phase in rad but for a constant, and how many poles are at zero."""
+    # Less by the number of zeros there.
     poles, zeros = _poles_and_zeros(model)
     total = np.zeros(omega.shape)
     for roots, sign in ((zeros, 1.0), (poles, -1.0)):

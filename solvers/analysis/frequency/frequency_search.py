@@ -10,6 +10,8 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from copy import copy
+from typing import Self
 
 import numpy as np
 import numpy.typing as npt
@@ -42,13 +44,6 @@ class FrequencySearch(ABC):
         entries: then zeros among them are not exact.
     is_precise : bool
         Whether rounding beside the largest entry of a response may change the result.
-
-    Attributes
-    ----------
-    end : float
-        The highest frequency in rad/s.
-    natural : ndarray
-        The natural frequencies of the poles, in ascending order.
     """
 
     #: Size of differences that count, where values may be zero.
@@ -70,7 +65,7 @@ class FrequencySearch(ABC):
         unit = np.ones(len(A)) if rotated else scaling(A, B, C)
         self.A, self.B, self.C = A * unit / unit[:, np.newaxis], B / unit[:, np.newaxis], C * unit
         self.D, self.period, self.rotated = D, period, rotated
-        self.end = np.inf if period is None else np.pi / period
+        self.end = np.inf if period is None else np.pi / period  # the highest frequency in rad/s
         values, shapes = np.linalg.eig(self.A)
         # A = turn T back with a triangle T: diagonal where eigenvectors are well conditioned.
         self._is_diagonal = not is_precise and len(A) > 0 and np.linalg.cond(shapes) < _INDEPENDENT
@@ -87,7 +82,14 @@ class FrequencySearch(ABC):
         moving = poles[poles != 0.0]
         sizes = np.abs(moving if period is None else np.log(moving) / period)
         sizes = sizes[(sizes > 0.0) & (sizes < self.end)]
+        # The natural frequencies of the poles, in ascending order.
         self.natural = np.union1d(self._frequencies(poles), sizes)
+
+    def shifted(self, center: float) -> Self:
+        """Return the search for G - center in place of G, with as many inputs as outputs."""
+        other = copy(self)
+        other.D = self.D - center * np.eye(len(self.D))
+        return other
 
     @abstractmethod
     def sizes(self, frequency: FloatArray) -> FloatArray:
@@ -106,7 +108,8 @@ class FrequencySearch(ABC):
         best, where = max(self.end_sizes(), key=lambda end: end[0])
         places = self.natural
         for attempt in range(50):
-            value, frequency = self._highest(self.between(places))
+            least = self._raised(best) if attempt > 0 else -np.inf
+            value, frequency = self._highest(self.between(places), least)
             if value > self._raised(best):
                 best, where = value, frequency
             elif attempt > 0:
@@ -122,21 +125,24 @@ class FrequencySearch(ABC):
             return best
         return best + _LEVEL_STEP * max(abs(best), self.scale)
 
-    def _highest(self, points: FloatArray) -> tuple[float, float]:
-        """Return the highest value near points, found by looking closer and closer, and where."""
+    def _highest(self, points: FloatArray, least: float) -> tuple[float, float]:
+        """Return the highest value near points, by looking closer and closer, and where."""
+        # If no point has at least some value, none is looked for.
         value, frequency = -np.inf, 0.0
         while len(points) > 2:
             values = self.sizes(points)
             k = int(values.argmax())
             if values[k] > value:
                 value, frequency = float(values[k]), float(points[k])
+            if value < least:
+                break
             near = slice(max(k - 1, 0), k + 2)
             low, high = points[near][[0, -1]]
             # Around a maximum, half of the digits of the frequency make no difference.
             is_known = np.isfinite(values[k])
             is_flat = is_known and values[k] - values[near].min() <= _FLAT * abs(values[k])
             points = (
-                points[:0] if is_flat or high - low <= 1e-9 * high else np.linspace(low, high, 17)
+                points[:0] if is_flat or high - low <= 1e-9 * high else np.linspace(low, high, 33)
             )
         return value, frequency
 
@@ -166,11 +172,9 @@ class FrequencySearch(ABC):
         return np.unique(np.concatenate([ends, frequency, middle, beyond]))
 
     def _pencil(self, driven: FloatArray, balance: Sequence[FloatArray]) -> FloatArray:
-        """Return the frequencies of the eigenvalues of the states x, the adjoint ones p, and u.
-
-        x follows A x + B u, p follows backwards in time, with C and what drives it by x and u; and
-        the balance of x, p and u is zero. Where the balance can be solved for u, it is.
-        """
+        """Return the frequencies of the eigenvalues of the states x, the adjoint ones p, and u."""
+        # x follows A x + B u, p follows backwards in time, with C and what drives it by x and u;
+        # and the balance of x, p and u is zero. Where the balance can be solved for u, it is.
         from scipy.linalg import eig
 
         n, m = self.B.shape
@@ -196,10 +200,8 @@ class FrequencySearch(ABC):
             return self._frequencies(eig(left, right, right=False))
 
     def _solved(self, away: Curve, right: Curve) -> Curve:
-        """Return (s - T)⁻¹ right for the upper triangle T, given s minus its diagonal.
-
-        ``away`` has the shape (n, k), ``right`` (n, 1), (n, k) or (n, 1, m).
-        """
+        """Return (s - T)⁻¹ right for the upper triangle T, given s minus its diagonal."""
+        # ``away`` has the shape (n, k), ``right`` (n, 1), (n, k) or (n, 1, m).
         T, (n, k) = self._triangle, away.shape
         if self._is_diagonal:
             return np.asarray(right / away.reshape(n, k, *[1] * (right.ndim - 2)))

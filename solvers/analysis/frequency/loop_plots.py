@@ -303,10 +303,8 @@ def nichols(
 def _contours(
     ax: Axes, turns: FloatArray, phases: tuple[float, float], sizes: tuple[float, float]
 ) -> list[Label]:
-    """Draw where |L/(1 + L)| is constant; return the labels of these contours.
-
-    With T = L/(1 + L) on a circle around the origin, L = T/(1 - T).
-    """
+    """Draw where |L/(1 + L)| is constant; return the labels of these contours."""
+    # With T = L/(1 + L) on a circle around the origin, L = T/(1 - T).
     said = []
     around = np.pi * np.linspace(-1.0, 1.0, 721)[1:-1]
     for level in _LEVELS:

@@ -22,7 +22,7 @@ from flexure.diagrams.values.arrays import FloatArray
 from flexure.solvers.analysis.equations.linear_notes import BLOCKS
 from flexure.solvers.analysis.equations.one_thread import in_one_thread
 from flexure.solvers.analysis.frequency.nyquist_curve import NyquistCurve
-from flexure.solvers.analysis.frequency.quadratic_search import peak_gain
+from flexure.solvers.analysis.frequency.quadratic_search import QuadraticSearch
 from flexure.solvers.analysis.frequency.structured_gain import structured_peak, worst_phases
 from flexure.solvers.analysis.linear_models.linear_model import LinearModel, refuse_systems
 from flexure.solvers.analysis.linear_models.poles import Poles, fate, lasting_states, stability
@@ -280,31 +280,40 @@ def margins(loop: LinearModel) -> Margins:
         "a loop gain with as many inputs as outputs",
         remedy="Take fx.loop_gain(diagram, wires), such as of ['plant.y[0]', 'plant.y[1]']",
     )
-    loop = loop.on_tangent()
+    return _margins(loop.on_tangent())
+
+
+def _margins(loop: LinearModel, S: NyquistCurve | None = None) -> Margins:
+    """Return the margins of a loop gain, given the sensitivity S at one wire of a stable loop."""
     seen = reduction(loop.A, loop.B, loop.C, HIDDEN)
     hides = len(seen.A) < len(loop.A)
     A, B, C, D = (seen.A, seen.B, seen.C, loop.D) if hides else (loop.A, loop.B, loop.C, loop.D)
-    is_stable, notes = _verdict(A, B, C, D, loop, seen.hidden_poles)
-    closed = _closed(A, B, C, D) if is_stable else None
+    if S is None or hides:
+        is_stable, notes = _verdict(A, B, C, D, loop, seen.hidden_poles)
+    else:  # its poles are those of all loops
+        is_stable, notes = True, loop.notes
+    closed = _closed(A, B, C, D) if is_stable and S is None else None
     if len(D) > 1:
         return _of_wires(loop, closed, is_stable=is_stable, notes=notes)
     curve = NyquistCurve(A, B, C, D, loop.period, rotated=hides)
-    crossings, ends = curve.real_crossings(), curve.ends()
+    if closed is not None and S is None:
+        S = NyquistCurve(*closed, loop.period)
+    S = S if is_stable else None
+    (crossings, values), (unit, turned) = curve.crossings(S)
+    ends = curve.ends()
     real = [(w, value) for w, value in ends if value < 0.0 and curve.is_faithful(w)]
-    real += zip(crossings, curve.at(crossings)[0].real, strict=True)
+    real += zip(crossings, values.real, strict=True)
     negative = sorted((w, value) for w, value in real if value < 0.0)
-    unit = curve.unit_crossings()
-    beyond = np.angle(-curve.at(unit)[0])  # L = -1 has none
+    beyond = np.angle(-turned)  # L = -1 has none
     phases = np.where(beyond <= -np.pi, np.pi, beyond)
     delays = [(angle % (2.0 * np.pi) / w, float(w)) for angle, w in zip(phases, unit, strict=True)]
     if abs(ends[-1][1]) >= 1.0:  # any delay in continuous time, or one of a whole sample
         delays.append((loop.period or 0.0, curve.end))
     delay, modulus, disk = ((math.nan, math.nan),) * 3
     factor = complex(math.nan)
-    if closed is not None:
+    if S is not None:
         delay = min(delays, default=(math.inf, math.nan))
-        sensitivity = NyquistCurve(*closed, loop.period)
-        modulus, disk = (_distance(sensitivity.shifted(center)) for center in (0.0, 0.5))
+        modulus, disk = (_distance(S.shifted(center)) for center in (0.0, 0.5))
         with np.errstate(all="ignore"):
             at_end = dict(ends).get(disk[1])
             there = at_end if at_end is not None else curve.at(np.array([disk[1]]))[0][0]
@@ -334,15 +343,18 @@ def _of_wires(
 ) -> Margins:
     """Return the margins at several wires, given the sensitivity of a stable closed loop."""
     m = len(loop.D)
-    loops = tuple(margins(_others_closed(loop, k)) for k in range(m)) if is_stable else ()
+    loops: tuple[Margins, ...] = ()
+    if closed is not None:
+        S = NyquistCurve(*closed, loop.period)
+        loops = tuple(_margins(_others_closed(loop, k), S.channel(k)) for k in range(m))
     modulus, disk = ((math.nan, math.nan),) * 2
     factors, size = np.full(m, complex(math.nan)), math.nan
     delay = min(((each.delay_margin, each.delay_frequency) for each in loops), default=modulus)
     if closed is not None:
-        A, B, C, S = closed
-        peak, where = peak_gain(A, B, C, S, loop.period)
-        modulus = 1.0 / peak, where
-        worst, where, M, scales = structured_peak(A, B, C, S - 0.5 * np.eye(m), loop.period)
+        gain = QuadraticSearch(*closed, loop.period, Q=1.0)
+        peak, where = gain.peak()
+        modulus = _inverse(math.sqrt(peak)), where
+        worst, where, M, scales = structured_peak(gain.shifted(0.5))
         phases, radius = worst_phases(M, scales)
         disk, size = (_inverse(worst), where), _inverse(radius)
         with np.errstate(all="ignore"):

@@ -1,14 +1,15 @@
 """The curve L(jω) of one input and output: where it crosses circles and the real axis, its peak.
 
 Where |L| has a given value, or L is real, s = jω solves a generalized eigenvalue problem: that of L
-together with its adjoint L(-s), or L(1/z) of a sampled model. The crossing itself is then the root
-of the function of ω, to the last digits.
+together with its adjoint L(-s), or L(1/z) of a sampled model. Where rounding allows it, that is one
+for s², of half the size. The crossing itself is the root of the function of ω, to the last digits.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from copy import copy
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -25,6 +26,13 @@ from flexure.solvers.analysis.frequency.frequency_search import (
 _ROUNDING = 8.0 * float(np.finfo(float).eps)
 _FAITHFUL = 1e-3  # relative error up to which a value says something
 _POLE = 1e9  # what a loop gain does not reach but at a pole
+_MOST_STEPS, _CLOSE = 200, 1e-15  # of roots, in logarithms of frequencies
+_NEGLIGIBLE = 1e-6  # of the distance of poles from the axis: what rounding of squares may move
+_BESIDE = 0.1  # of the magnitude: how far from the axis rounding moves what is on it
+_AROUND = 0.8, 1.0 - 1e-7, 1.0, 1.0 + 1e-7, 1.25  # times a place: where signs are compared
+
+#: Frequencies and the values of L there.
+Crossings: TypeAlias = tuple[FloatArray, Curve]
 
 
 class NyquistCurve(FrequencySearch):
@@ -38,10 +46,10 @@ class NyquistCurve(FrequencySearch):
             for each in (self.A, self.B, self.C)
         ]
 
-    def shifted(self, center: float) -> NyquistCurve:
-        """Return the curve of L - center."""
+    def channel(self, k: int) -> NyquistCurve:
+        """Return the curve from one of several inputs to the output with the same number."""
         other = copy(self)
-        other.D = self.D - center
+        other.B, other.C, other.D = self.B[:, [k]], self.C[[k]], self.D[[k]][:, [k]]
         return other
 
     def at(self, frequency: FloatArray) -> tuple[Curve, FloatArray]:
@@ -77,8 +85,22 @@ class NyquistCurve(FrequencySearch):
 
     def sizes(self, frequency: FloatArray) -> FloatArray:
         """Return |L|."""
+        if self._is_diagonal:
+            away = self._points(frequency) - np.diagonal(self._triangle)[:, np.newaxis]
+            with np.errstate(all="ignore"):
+                sizes = np.abs(self._residues @ (1.0 / away) + self.D[0, 0])
+            return np.where(np.isnan(sizes), np.inf, sizes)
+        return np.abs(self._values(frequency))
+
+    def _values(self, frequency: FloatArray) -> Curve:
+        """Return L, inf at poles."""
         _, poles, x = self._states(frequency)
-        return np.where(poles, np.inf, np.abs((self.C @ x)[0] + self.D[0, 0]))
+        return np.where(poles, np.inf, (self.C @ x)[0] + self.D[0, 0])
+
+    @cached_property
+    def _residues(self) -> Curve:
+        """The residues of L at the poles, in a basis of eigenvectors."""
+        return np.asarray((self.C @ self._turn)[0] * (self._back @ self.B)[:, 0])
 
     def end_sizes(self) -> list[tuple[float, float]]:
         """Return |L| at both ends."""
@@ -86,64 +108,63 @@ class NyquistCurve(FrequencySearch):
 
     def ends(self) -> list[tuple[float, float]]:
         """Return zero and the highest frequency, each with L, which is real there."""
-        lowest = (0.0, float(self.at(np.zeros(1))[0].real[0]))
+        lowest = (0.0, float(self._values(np.zeros(1)).real[0]))
         if not len(self.A):
             return [lowest]
         if self.period is None:
             return [lowest, (np.inf, float(self.D[0, 0]))]
-        return [lowest, (self.end, float(self.at(np.array([self.end]))[0].real[0]))]
+        return [lowest, (self.end, float(self._values(np.array([self.end])).real[0]))]
 
     def is_faithful(self, frequency: float) -> bool:
         """Return whether L is neither lost in rounding nor at a pole."""
         if np.isinf(frequency):
             return True
-        return _is_faithful(*self.at(np.array([frequency])))
+        return bool(_are_faithful(*self.at(np.array([frequency])))[0])
 
-    def unit_crossings(self) -> FloatArray:
-        """Return all frequencies above zero at which |L| goes through 1."""
+    def crossings(self, S: NyquistCurve | None) -> tuple[Crossings, Crossings]:
+        """Return where L goes through the real axis, between the ends, and where |L| through 1.
 
-        def excess(values: Curve, noise: FloatArray) -> FloatArray:
-            size = np.abs(values)
-            with np.errstate(divide="ignore", invalid="ignore"):
-                found = np.log(size)
-                return np.where(np.abs(size - 1.0) > noise, found, 0.0)
-
-        return self._roots(excess, self.where_level(1.0))
-
-    def real_crossings(self) -> FloatArray:
-        """Return all frequencies between the ends at which L goes through the real axis."""
-
-        def sine(values: Curve, noise: FloatArray) -> FloatArray:
-            meant = np.abs(values.imag) > noise
-            return np.where(meant, values.imag / np.where(meant, np.abs(values), 1.0), 0.0)
-
-        return self._roots(sine, self._where_real())
+        With S = 1 / (1 + L) of a stable loop, that is where S is real, and its real part is 1/2.
+        """
+        if S is None or S._square is None:
+            places = np.concatenate([self._where_real(), self.where_level(1.0)])
+        else:
+            real, unit = S._where_squares(S.B, 0.0), S._where_squares(S.A @ S.B, S.D[0, 0] - 0.5)
+            places = np.concatenate([real, unit])
+        around = np.concatenate([places * share for share in _AROUND])
+        points = self.between(np.union1d(around[around < self.end], self.natural))
+        seen = self.at(points)
+        return self._roots(_sine, points, seen), self._roots(_excess, points, seen)
 
     def _roots(
-        self, function: Callable[[Curve, FloatArray], FloatArray], places: FloatArray
-    ) -> FloatArray:
+        self,
+        function: Callable[[Curve, FloatArray], FloatArray],
+        points: FloatArray,
+        seen: tuple[Curve, FloatArray],
+    ) -> Crossings:
         """Return where a function of L and its rounding changes its sign, if L is continuous."""
-        from scipy.optimize import brentq
-
-        def at(exponent: float) -> float:
-            return float(function(*self.at(np.exp([exponent])))[0])
-
-        around = np.concatenate([places * share for share in (0.8, 1.0, 1.25)])
-        points = self.between(np.union1d(around[around < self.end], self.natural))
-        values = function(*self.at(points))
-        points, values = points[values != 0.0], values[values != 0.0]
-        roots = []
-        for k in np.flatnonzero(values[1:] * values[:-1] < 0.0):
-            low, high = (float(np.log(point)) for point in points[k : k + 2])
-            root = np.exp(brentq(at, low, high, xtol=1e-15))
-            jumps = 0.5 * min(abs(values[k]), abs(values[k + 1]))
-            there = self.at(np.array([root]))
-            if _is_faithful(*there) and abs(function(*there)[0]) < jumps:
-                roots.append(root)
-        return np.array(roots)
+        values = function(*seen)
+        points, values = np.log(points[values != 0.0]), values[values != 0.0]
+        k = np.flatnonzero(values[1:] * values[:-1] < 0.0)
+        a, b, f_a, f_b = points[k], points[k + 1], values[k], values[k + 1]
+        jumps = 0.5 * np.minimum(np.abs(f_a), np.abs(f_b))
+        there = seen[0][k], seen[1][k]
+        for _ in range(_MOST_STEPS if len(k) else 0):  # regula falsi with the steps of Illinois
+            x = b - f_b * ((b - a) / (f_b - f_a))
+            there = self.at(np.exp(x))
+            f_x = function(*there)
+            step, passed = np.abs(x - b).max(), f_x * f_b < 0.0
+            a, f_a = np.where(passed, b, a), np.where(passed, f_b, 0.5 * f_a)
+            b, f_b = x, f_x
+            if step <= _CLOSE:
+                break
+        is_root = _are_faithful(*there) & (np.abs(f_b) < jumps)
+        return np.exp(b[is_root]), there[0][is_root]
 
     def where_level(self, level: float) -> FloatArray:
         """Return where |L| may be at a level: L~ L = level² with the adjoint L~."""
+        if self._square is not None:
+            return self._where_squares(self._gramian_input, self.D[0, 0] ** 2 - level**2)
         B, C, D = self.B, self.C / level, self.D / level
         return self._pencil(np.hstack([C.T @ C, C.T @ D]), [D.T @ C, B.T, D.T @ D - 1.0])
 
@@ -153,10 +174,71 @@ class NyquistCurve(FrequencySearch):
         driven = np.hstack([np.zeros((n, n)), self.C.T])
         return self._pencil(driven, [self.C, -self.B.T, np.zeros((1, 1))])
 
+    # Functions of s² = -ω² have half as many poles ------------------------------------------------
 
-def _is_faithful(values: Curve, noise: FloatArray) -> bool:
-    size = abs(values[0])
-    return bool(noise[0] < _FAITHFUL * size and size < _POLE)
+    @cached_property
+    def _square(self) -> FloatArray | None:
+        """A² of a stable continuous model, if its rounding moves none of its poles."""
+        poles: Curve = np.diagonal(self._triangle)
+        if self.period is not None or not self._is_diagonal or poles.real.max() >= 0.0:
+            return None
+        square: FloatArray = self.A @ self.A
+        return square if self._is_negligible(square) else None
+
+    def _is_negligible(self, square: FloatArray) -> bool:
+        """Return whether rounding in a matrix of the size of A² is small beside all poles."""
+        poles: Curve = np.diagonal(self._triangle)
+        away = float(np.min(np.abs(poles) * np.abs(poles.real)))
+        return bool(_ROUNDING * np.linalg.norm(square) < _NEGLIGIBLE * away)
+
+    @property
+    def _gramian_input(self) -> FloatArray:
+        """The input b of |L|² = D² + C (s² - A²)⁻¹ b: of partial fractions b = 2 A L(-A) B."""
+        poles: Curve = np.diagonal(self._triangle)
+        driven = (self._back @ self.B)[:, 0]
+        mirrored = self.D[0, 0] - np.sum(self._residues / (poles[:, np.newaxis] + poles), axis=1)
+        return np.asarray((self._turn @ (2.0 * poles * mirrored * driven)).real[:, np.newaxis])
+
+    def _where_squares(self, driven: FloatArray, direct: float) -> FloatArray:
+        """Return where C (s² - A²)⁻¹ driven + direct may be zero for s = jω."""
+        from scipy.linalg import eig
+
+        square = self._square
+        assert square is not None
+        if direct != 0.0:
+            whole = square - driven @ self.C / direct
+            if self._is_negligible(whole):
+                return self._on_axis(np.linalg.eigvals(whole).astype(complex))
+        size = np.linalg.norm(square)
+        b, c = (each / (np.linalg.norm(each) or 1.0) for each in (driven, self.C))
+        straight = direct * size / (np.linalg.norm(driven) * np.linalg.norm(self.C) or 1.0)
+        left = np.block([[square / size, b], [c, np.full((1, 1), straight)]])
+        right = np.diag(np.append(np.ones(len(square)), 0.0))
+        with np.errstate(all="ignore"):
+            return self._on_axis(size * eig(left, right, right=False))
+
+    def _on_axis(self, squares: Curve) -> FloatArray:
+        """Return the frequencies of the squares s² that may belong to s = jω."""
+        s = np.sqrt(squares[np.isfinite(squares)])
+        return self._frequencies(s[np.abs(s.real) <= _BESIDE * np.abs(s.imag)])
+
+
+def _excess(values: Curve, noise: FloatArray) -> FloatArray:
+    """Return the logarithm of |L|, zero where it is rounding."""
+    sizes = np.abs(values)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(np.abs(sizes - 1.0) > noise, np.log(sizes), 0.0)
+
+
+def _sine(values: Curve, noise: FloatArray) -> FloatArray:
+    """Return the sine of the phase of L, zero where it is rounding."""
+    meant = np.abs(values.imag) > noise
+    return np.where(meant, values.imag / np.where(meant, np.abs(values), 1.0), 0.0)
+
+
+def _are_faithful(values: Curve, noise: FloatArray) -> npt.NDArray[np.bool_]:
+    sizes = np.abs(values)
+    return np.asarray((noise < _FAITHFUL * sizes) & (sizes < _POLE))
 
 
 def _forward_substitution(T: Curve, away: Curve, right: Curve) -> Curve:

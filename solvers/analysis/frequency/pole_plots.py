@@ -235,10 +235,8 @@ def _checked_reach(reach: float | None, attempt: str) -> float:
 
 
 def _default_reach(branches: npt.NDArray[np.complex128]) -> float:
-    """Return how far the branches near the origin go, or infinity if all of them are to be seen.
-
-    What is left out is far beyond the others, and stable.
-    """
+    """Return how far the branches near the origin go, or infinity if all of them are to be seen."""
+    # What is left out is far beyond the others, and stable.
     sizes = np.where(np.isfinite(branches), np.abs(branches), 0.0)
     nearest, farthest = sizes.min(axis=1), sizes.max(axis=1)
     order = np.argsort(farthest)

@@ -77,6 +77,14 @@ class QuadraticSearch(FrequencySearch):
         responses[poles] = np.nan
         return responses
 
+    def slopes(self, frequency: float) -> Curve:
+        """Return dG/dω at a frequency in rad/s, shape (p, m)."""
+        s = self._points(np.array([frequency]))
+        away = s - np.diagonal(self._triangle)[:, np.newaxis]
+        states = self._solved(away, self._solved(away, (self._back @ self.B)[:, np.newaxis, :]))
+        turn = 1.0 if self.period is None else self.period * s[0]
+        return np.asarray(-1j * turn * (self.C @ self._turn) @ states[:, 0])
+
     def ratios(self, responses: Curve) -> FloatArray:
         """Return the largest ratio for each response; of a gain inf at a pole.
 

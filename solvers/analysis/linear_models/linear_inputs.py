@@ -21,6 +21,7 @@ from flexure.diagrams.contexts.cut_wires import cut_wires
 from flexure.diagrams.contexts.store import Store
 from flexure.diagrams.contexts.value_places import Place, Way, find_place, several
 from flexure.diagrams.systems.ports import InputPort, OutputPort
+from flexure.diagrams.systems.system import System
 from flexure.diagrams.values.arrays import FloatArray
 from flexure.solvers.analysis.equations.equations import (
     Variable,
@@ -89,10 +90,10 @@ class LinearInputs:
         self.columns = [columns[key] for variable in chosen for key in variable.keys]
         self.behind = behind
         self.num_behind = sum(len(variable.keys) for variable in behind)
-        is_open = {(cuts[wire_at(p.handle)], int(k)) for p in opened for k in p.components}
+        self._open = {(cuts[wire_at(p.handle)], int(k)) for p in opened for k in p.components}
         self._closed = np.array(
             [
-                (slot, k) not in is_open
+                (slot, k) not in self._open
                 for wire, slot in cuts.items()
                 for k in range(wire.size or 0)
             ],
@@ -113,13 +114,37 @@ class LinearInputs:
         count = self.num_behind
         results = matrix[: len(matrix) - count]
         if self._closed.any():
-            known = matrix.shape[1] - count
-            coming = self._closed[:, np.newaxis] * matrix[len(results) :]
-            going = np.linalg.inv(np.eye(count) - coming[:, known:])
-            behind = results[:, known:] @ going
-            results = np.hstack([results[:, :known] + behind @ coming[:, :known], behind])
-        chosen = [*range(num_states), *(num_states + k for k in self.columns)]
-        return results[:, chosen]
+            results = results @ closing(matrix, self._closed[:, np.newaxis])[1]
+        return results[:, self._chosen(num_states)]
+
+    def _chosen(self, num_states: int) -> list[int]:
+        return [*range(num_states), *(num_states + k for k in self.columns)]
+
+    def changes_behind(self, matrix: FloatArray, by: FloatArray) -> FloatArray:
+        """Return how what is behind the cuts moves with parameters, shape (count, k).
+
+        ``by`` contains the derivatives by k parameters, with the rows of ``matrix``.
+        """
+        count = self.num_behind
+        known = matrix.shape[1] - count
+        going = closing(matrix, self._closed[:, np.newaxis])[1][known:, known:]
+        return np.asarray(going @ (self._closed[:, np.newaxis] * by[len(by) - count :]))
+
+    def closed_changes(
+        self, matrix: FloatArray, changes: FloatArray, num_states: int
+    ) -> FloatArray:
+        """Return how what `closed` returns changes, for changes of ``matrix``, an axis in front."""
+        left, right = closing(matrix, self._closed[:, np.newaxis])
+        return np.asarray(left @ changes @ right[:, self._chosen(num_states)])
+
+    def opens(self, block: System) -> bool:
+        """Return whether all wires that leave a block are opened."""
+        cuts = self.context.store.layout.cuts
+        return all(
+            port in cuts and all((cuts[port], k) in self._open for k in range(port.size))
+            for port in block.output_ports
+            if isinstance(port.size, int)
+        )
 
     def follow(self, store: Store) -> None:
         """Let what goes on behind closed wires be what comes to them, in a context like this."""
@@ -142,6 +167,26 @@ class LinearInputs:
         held = numbers.copy()
         held[len(held) - self.num_behind :][self._closed] = 0.0
         return held[self.columns]
+
+
+def closing(matrix: FloatArray, closed: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return L and R that close wires: results of ``results @ R``, their changes ``L change R``.
+
+    Parameters
+    ----------
+    matrix : ndarray
+        Derivatives; the last rows are those of what comes to the cuts, and the last columns those
+        by what goes on behind them.
+    closed : ndarray, shape (count, 1)
+        1 for wires to be closed, else 0.
+    """
+    count = len(closed)
+    size, known = len(matrix) - count, matrix.shape[1] - count
+    coming = closed * matrix[size:]
+    going = np.linalg.inv(np.eye(count) - coming[:, known:])
+    right = np.eye(known + count)
+    right[known:] = going @ np.hstack([coming[:, :known], np.eye(count)])
+    return np.hstack([np.eye(size), matrix[:size, known:] @ going * closed.T]), right
 
 
 def _refuse_unread(context: Context, attempt: str) -> None:

@@ -379,11 +379,9 @@ def _sampled(
 def _with_previous_inputs(
     model: LinearModel, read: FloatArray, late: npt.NDArray[np.intp]
 ) -> LinearModel:
-    """Return a sampled model with inputs that change just after the updates of an instant.
-
-    The inputs ``late``, which updates read, become states: what they were before the instant.
-    ``read`` is what they do by these updates, a part of B above one of D.
-    """
+    """Return a sampled model with inputs that change just after the updates of an instant."""
+    # The inputs ``late``, which updates read, become states: what they were before the instant.
+    # ``read`` is what they do by these updates, a part of B above one of D.
     n, count = len(model.A), len(late)
     by_updates, shown = read[:n], read[n:]
     change = np.zeros((count, n))

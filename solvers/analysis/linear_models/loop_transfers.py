@@ -290,16 +290,22 @@ def _closes(model: LinearModel, whole: LinearModel) -> bool:
 
 def around_wires(context: Context, places: Sequence[Place]) -> set[int]:
     """Return the positions of the blocks from wires all the way around to one of them again."""
-    layout = context.store.layout
-    graph = nx.DiGraph()
-    graph.add_nodes_from(range(len(layout.leaves)))
-    for reader, slots in enumerate(layout.sources):
-        graph.add_edges_from((layout.slot_leaf[slot], reader) for slot in slots)
+    layout, graph = context.store.layout, wiring(context)
     cut = {slot_of(context, place.handle) for place in places}
     sources = {layout.slot_leaf[slot] for slot in cut}
     first = {k for k, read in enumerate(layout.sources) if not cut.isdisjoint(read)}
     behind = first.union(*(nx.descendants(graph, k) for k in first))
     return behind & sources.union(*(nx.ancestors(graph, k) for k in sources))
+
+
+def wiring(context: Context) -> nx.DiGraph:
+    """Return the graph of blocks by position, from each to those that read it."""
+    layout = context.store.layout
+    graph = nx.DiGraph()
+    graph.add_nodes_from(range(len(layout.leaves)))
+    for reader, slots in enumerate(layout.sources):
+        graph.add_edges_from((layout.slot_leaf[slot], reader) for slot in slots)
+    return graph
 
 
 def _blocking(context: Context, around: set[int], period: float | None) -> Iterator[str]:

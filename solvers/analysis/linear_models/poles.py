@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TypeAlias
+from contextlib import suppress
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -47,14 +48,28 @@ def on_boundary(A: FloatArray, poles: Poles, period: float | None) -> npt.NDArra
         balanced = matrix_balance(A, permute=False)[0] if len(A) else A
     balanced = balanced if np.isfinite(balanced).all() else A
     reach = _DOUBTFUL * max(float(np.linalg.norm(balanced)), size)
-    for k in np.flatnonzero((np.abs(growth) <= reach) & ~neutral):
-        s = 1j * poles[k].imag if period is None else np.exp(1j * np.angle(poles[k]))
-        away = s * np.eye(len(A)) - balanced
-        rows = np.linalg.norm(away, axis=1)
-        away = away / np.where(rows > 0.0, rows, 1.0)[:, np.newaxis]
-        sizes = np.linalg.svd(away, compute_uv=False)
-        neutral[k] = sizes[-1] <= 4.0 * len(A) * _EPSILON * sizes[0]
+    doubtful = (np.abs(growth) <= reach) & ~neutral
+    turns = np.abs(poles.imag if period is None else np.angle(poles))[doubtful]
+    turns, pairs = np.unique(turns, return_inverse=True)
+    s = np.asarray(1j * turns if period is None else np.exp(1j * turns), dtype=complex)
+    away = s[:, np.newaxis, np.newaxis] * np.eye(len(A)) - balanced
+    rows = np.linalg.norm(away, axis=2, keepdims=True)
+    neutral[doubtful] = _are_singular(away / np.where(rows > 0.0, rows, 1.0))[pairs]
     return np.asarray(neutral)
+
+
+def _are_singular(matrices: npt.NDArray[np.inexact[Any]]) -> npt.NDArray[np.bool_]:
+    """Return which matrices are singular, but for rounding."""
+    ratio = 4.0 * matrices.shape[1] * _EPSILON
+    found = np.ones(len(matrices), dtype=bool)
+    if not matrices.size:
+        return found
+    with suppress(np.linalg.LinAlgError):  # norms are enough where it is far from singular
+        norms = [np.linalg.norm(each, axis=(1, 2)) for each in (matrices, np.linalg.inv(matrices))]
+        found = ~(10.0 * ratio * norms[0] * norms[1] < 1.0)
+    sizes = np.linalg.svd(matrices[found], compute_uv=False)
+    found[found] = sizes[:, -1] <= ratio * sizes[:, 0]
+    return found
 
 
 def stability(A: FloatArray, period: float | None) -> tuple[bool, Poles]:

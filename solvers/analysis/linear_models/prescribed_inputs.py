@@ -16,21 +16,11 @@ _STRAIGHT = 1e-12  # of the values: less of a bend is rounding
 
 @dataclass(frozen=True, eq=False)
 class Drive:
-    """Free input ports that follow straight lines between given points.
+    """Free input ports that follow straight lines between given points."""
 
-    Attributes
-    ----------
-    slot : int
-        The slot of the port.
-    times : ndarray, shape (k,)
-        Instants of the points.
-    values : ndarray, shape (k, size)
-        The points.
-    """
-
-    slot: int
-    times: FloatArray
-    values: FloatArray
+    slot: int  # the slot of the port
+    times: FloatArray  # instants of the points, shape (k,)
+    values: FloatArray  # the points, shape (k, size)
     _bends: FloatArray = field(init=False, repr=False)
 
     def __post_init__(self) -> None:

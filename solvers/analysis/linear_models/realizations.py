@@ -20,28 +20,21 @@ HIDDEN = 1e-12
 
 @dataclass(frozen=True)
 class Reduction:
-    """A realization with fewer states and the same transfer: x = right @ z, z = left @ x.
+    """A realization with fewer states and the same transfer: x = right @ z, z = left @ x."""
 
-    Attributes
-    ----------
-    A, B, C : ndarray
-        The matrices that are left.
-    left, right : ndarray, shapes (r, n) and (n, r)
-        From the states of before to those that are left, and back.
-    uncontrollable, unobservable : int
-        How many states were removed because no input moves them, and because no output shows them.
-    hidden_poles : ndarray
-        The eigenvalues of what was removed.
-    """
-
+    # A, B, C: the matrices that are left.
     A: FloatArray
     B: FloatArray
     C: FloatArray
+    # left, right: from the states of before to those that are left, and back, shapes (r, n) and (n,
+    # r).
     left: FloatArray
     right: FloatArray
+    # uncontrollable, unobservable: how many states were removed because no input moves them, and
+    # because no output shows them.
     uncontrollable: int
     unobservable: int
-    hidden_poles: npt.NDArray[np.complex128]
+    hidden_poles: npt.NDArray[np.complex128]  # the eigenvalues of what was removed
 
 
 def scaling(A: FloatArray, B: FloatArray, C: FloatArray) -> FloatArray:

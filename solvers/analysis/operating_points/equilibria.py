@@ -392,13 +392,11 @@ def _normal_form(
 def _standstill(
     context: Context, equations: Equations, unknown: npt.NDArray[np.bool_]
 ) -> tuple[FloatArray, npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
-    """Stop what must stand still; return the point, what is left to be found and to become zero.
-
-    Where q̇ = N v with independent columns of N, no v but zero will do. To know it at once keeps
-    friction and damping out of the search, which would hold anything at a small velocity. Positions
-    that nothing accelerates stay as well, and so do those of locked joints, whose velocities move
-    nothing.
-    """
+    """Stop what must stand still; return the point, what is left to be found and to become zero."""
+    # Where q̇ = N v with independent columns of N, no v but zero will do. To know it at once keeps
+    # friction and damping out of the search, which would hold anything at a small velocity.
+    # Positions that nothing accelerates stay as well, and so do those of locked joints, whose
+    # velocities move nothing.
     point, unknown = equations.point(), unknown.copy()
     parts = []
     for leaf in context.leaves():
@@ -437,10 +435,8 @@ def _ways(
     max_iterations: int,
     free: Context | None,
 ) -> Iterator[tuple[FloatArray, int]]:
-    """Yield where one way after the other ends, and the number of its steps.
-
-    Damped steps that crawl wait until the other ways have been tried; where they end comes last.
-    """
+    """Yield where one way after the other ends, and the number of its steps."""
+    # Damped steps that crawl wait until the other ways have been tried; where they end comes last.
     damped = damped_steps(equations, begin, unknown, needed, normal, max_iterations)
     end = next(damped)
     yield end
@@ -464,7 +460,7 @@ def _statically_released(context: Context, x: FloatArray) -> FloatArray | None:
     ndarray or None
         None where nothing comes to rest so, or the system is none that statics describes.
     """
-    from flexure.solvers.analysis.forces_at_rest.equilibrium_curve import LostError
+    from flexure.solvers.analysis.forces_at_rest.curve_points import LostError
     from flexure.solvers.analysis.forces_at_rest.homotopy import released
     from flexure.solvers.analysis.forces_at_rest.static_coordinates import size_of
     from flexure.solvers.analysis.forces_at_rest.static_equations import StaticEquations

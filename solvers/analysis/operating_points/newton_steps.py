@@ -189,11 +189,9 @@ def released_steps(
 
 
 def _weights(matrix: FloatArray) -> FloatArray:
-    """Return what to divide equations by, so that their units do not matter.
-
-    An equation that hardly depends on anything is not blown up to the size of the others: rates of
-    the length of quaternions and powers of dampers vanish with the square of velocities.
-    """
+    """Return what to divide equations by, so that their units do not matter."""
+    # An equation that hardly depends on anything is not blown up to the size of the others: rates
+    # of the length of quaternions and powers of dampers vanish with the square of velocities.
     rows: FloatArray = np.max(np.abs(matrix), axis=1, initial=0.0)
     largest = np.max(rows, initial=0.0)
     return np.maximum(rows, _LEAST_WEIGHT * largest) if largest > 0.0 else np.ones_like(rows)

@@ -15,18 +15,10 @@ FAR = 0.5 * np.pi  # rad, from which on an equilibrium is not near the start
 
 
 class Turn(NamedTuple):
-    """The turn of the body that turns farthest.
+    """The turn of the body that turns farthest."""
 
-    Attributes
-    ----------
-    angle : float
-        By how much, in rad, up to π.
-    body : str
-        Its path; empty where there is no body.
-    """
-
-    angle: float
-    body: str
+    angle: float  # by how much, in rad, up to π
+    body: str  # its path; empty where there is no body
 
     @property
     def is_far(self) -> bool:

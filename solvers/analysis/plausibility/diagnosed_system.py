@@ -37,8 +37,8 @@ class Solid:
     """A body with mass."""
 
     mass: float  # in kg
-    # Edges in m of the uniform box that has these moments of inertia per mass, ascending, shape
-    # (3,).
+    # Edges in m of the uniform box that has these moments of inertia per mass, ascending,
+    # shape (3,).
     size: FloatArray
     # Distance in m to the farthest of its joints or its center of mass, from the origin.
     reach: float

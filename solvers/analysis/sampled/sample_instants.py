@@ -28,18 +28,6 @@ class Instants:
         From one instant to the next, in s.
     attempt : str
         Beginning of messages.
-
-    Attributes
-    ----------
-    start : float
-        The first instant of the slowest clock that is not before the time of the context.
-    ticks : list of float
-        The times after an instant at which updates are due, ascending.
-
-    Raises
-    ------
-    EvaluationError
-        When an update is not due a whole number of times, or there are more than 100 000 instants.
     """
 
     def __init__(
@@ -52,11 +40,12 @@ class Instants:
         self._context, self._clocks = context, clocks
         self._period, self._attempt = period, attempt
         self._refuse_what_does_not_fit()
+        # The first instant of the slowest clock that is not before the time of the context.
         self.start = float(context.time)
         if clocks:
             slowest = max(clocks, key=lambda clock: clock.period)
             self.start = slowest.next_time(np.nextafter(self.start, -np.inf))
-        self.ticks = self._ticks()
+        self.ticks = self._ticks()  # the times after an instant at which updates are due, ascending
 
     def _refuse_what_does_not_fit(self) -> None:
         for clock, due in self._clocks.items():

@@ -31,11 +31,6 @@ class SampleSteps:
         From one sample instant to the next, in s.
     attempt : str
         Beginning of messages.
-
-    Attributes
-    ----------
-    names : list of str
-        Of states and discrete values.
     """
 
     def __init__(
@@ -45,7 +40,7 @@ class SampleSteps:
         self._attempt = attempt
         self._model = self._linearized()
         self._at = self.point()
-        self.names = self._model.state_names
+        self.names = self._model.state_names  # of states and discrete values
         self.how = self._model.how
 
     def _linearized(self) -> LinearModel:

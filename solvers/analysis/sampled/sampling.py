@@ -15,8 +15,7 @@ run, see `flexure.solvers.analysis.sampled.sample_runs`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Iterator
 from itertools import pairwise
 from typing import Any
 
@@ -25,7 +24,6 @@ import numpy as np
 from flexure.blocks.linear_systems.continuous import Integrator
 from flexure.diagrams import scalars
 from flexure.diagrams.checks.errors import EvaluationError, TraceError
-from flexure.diagrams.contexts.store import Store
 from flexure.diagrams.contexts.value_places import Place
 from flexure.diagrams.systems.layout import Layout
 from flexure.diagrams.systems.leaf import LeafSystem
@@ -33,11 +31,13 @@ from flexure.diagrams.systems.ports import OutputPort
 from flexure.diagrams.values.arrays import FloatArray
 from flexure.diagrams.values.events import Event, EventKind, Periodic
 from flexure.diagrams.values.state import ContinuousState
-from flexure.solvers.analysis.equations.equations import slot_of
+from flexure.solvers.analysis.equations.equations import Variable, slot_of
 from flexure.solvers.analysis.equations.kept_equations import TracedEquations, kept_equations
 from flexure.solvers.analysis.linear_models.linear_inputs import LinearInputs
+from flexure.solvers.analysis.sampled.parameter_slopes import ParameterCode, ParameterSlopes
 from flexure.solvers.analysis.sampled.sample_instants import SAME, Instants
 from flexure.solvers.analysis.sampled.sample_runs import SampleRun
+from flexure.solvers.analysis.sampled.sampled_readings import Course, Reading
 from flexure.solvers.analysis.sampled.time_driven_values import (
     KINDS,
     TimeDrivenValues,
@@ -47,7 +47,7 @@ from flexure.solvers.analysis.sampled.time_driven_values import (
 )
 from flexure.solvers.native.programs.system_trace import updated_states
 from flexure.solvers.simulation.events.agenda import Agenda, Entry
-from flexure.solvers.tracing.exact_jacobian import ExactJacobian, JacobianCode, state_keys
+from flexure.solvers.tracing.exact_jacobian import state_keys
 from flexure.solvers.tracing.trace import DISCRETE, STATE, Key, number_behind, trace
 from flexure.solvers.tracing.trace_check import agree, interpreted_numbers
 
@@ -56,46 +56,6 @@ _ROUNDING = 1e-12  # part of the largest of all
 _AT_REST = 1e-11  # way of a state in a period that is none, beside 1 or the state
 _STRAIGHT = 1e-9  # part of a row's largest derivative that may change along a run
 _STATES = (STATE, 0, 0)
-
-
-class _Course:
-    """The values of a context while time goes on, and the derivatives there.
-
-    Parameters
-    ----------
-    store : Store
-        The values.
-    slopes : JacobianCode
-        The derivatives.
-    ahead : float
-        How far they are ahead of the first instant, in s.
-    """
-
-    def __init__(self, store: Store, slopes: JacobianCode, ahead: float) -> None:
-        self.store, self.ahead = store, ahead
-        self.exact = ExactJacobian(store, slopes)
-
-
-@dataclass(frozen=True)
-class _Reading:
-    """The findings of a trace, beside rates and outputs.
-
-    Attributes
-    ----------
-    keys : list of Key
-        The discrete values that follow states or inputs.
-    time_driven : TimeDrivenValues
-        What moves by time alone.
-    moving : list of TracedUpdate
-        The updates that write states or these discrete values.
-    num_outputs : int
-        Number of outputs.
-    """
-
-    keys: list[Key]
-    time_driven: TimeDrivenValues
-    moving: list[TracedUpdate]
-    num_outputs: int
 
 
 def _reset_of(block: LeafSystem, layout: Layout) -> OutputPort | None:
@@ -154,7 +114,11 @@ class SampledEquations:
         self._store = store = entries.context.store
         agenda = Agenda(entries.context)
         at_steps = [entry for entry in agenda.per_step if entry.event.kind != "publish"]
-        switching = [entry for entry in agenda.settling if entry.event.kind == "discrete"]
+        switching = [
+            entry
+            for entry in agenda.settling
+            if entry.event.kind == "discrete" and not entries.opens(entry.leaf.system)
+        ]
         for entry in [*at_steps, *switching]:
             when = "at every step" if entry in at_steps else "whenever a value changes"
             raise self._refusal(
@@ -189,7 +153,7 @@ class SampledEquations:
         except TraceError as error:
             found = f"{error.attempt[0].lower()}{error.attempt[1:]} ({error.found})"
             raise self._refusal("equations and updates that can be traced", found) from error
-        reading: _Reading = traced.more
+        reading: Reading = traced.more
         self.keys = reading.keys
         self._moves = [(update.event, key) for update in reading.moving for key in update.targets]
         states = state_keys(store)
@@ -207,7 +171,7 @@ class SampledEquations:
         self._curving = [self._place[key] for key in self._curving_keys]
         self._is_bent = False
         self._differing: str | None = None
-        self._courses = [_Course(store, traced.slopes, 0.0)]
+        self._courses = [Course(store, traced.slopes, 0.0)]
         self._varies = self._values_vary or self._slopes_vary
         if self._varies:
             self._begin(began)
@@ -251,7 +215,7 @@ class SampledEquations:
         moving = [u for u in updates if not set(wanted).isdisjoint(u.targets)]
         results = [value for update in moving for value in update.values]
         time_driven = TimeDrivenValues(updates, keys, layout.num_states)
-        reading = _Reading(keys, time_driven, moving, len(shown))
+        reading = Reading(keys, time_driven, moving, len(shown), cut)
         expressions = [*rates, *shown, *results]
         return TracedEquations(layout, expressions, [*wanted, *inputs], beyond=cut, more=reading)
 
@@ -302,12 +266,12 @@ class SampledEquations:
                 self._pass(now, phase - period)
         if self._slopes_vary:
             twin = self._entries.context.clone()
-            later = _Course(twin.store, self._equations.slopes, period)
+            later = Course(twin.store, self._equations.slopes, period)
             for phase in ticks:
                 self._pass(later, phase - period)
             self._courses.append(later)
 
-    def _pass(self, course: _Course, phase: float, kinds: Iterable[EventKind] = KINDS) -> None:
+    def _pass(self, course: Course, phase: float, kinds: Iterable[EventKind] = KINDS) -> None:
         """Let what moves by time alone in a course pass an instant."""
         due = self._instants.due(phase + course.ahead)
         for kind in kinds:
@@ -399,6 +363,40 @@ class SampledEquations:
             outputs[:, one] = begun[0]
         self.sampled = moved[:, one + 1 :], outputs[:, one + 1 :]
         return moved[:, : one + 1], outputs[:, : one + 1]
+
+    def slopes_by(self, parameters: Iterable[Variable]) -> FloatArray | None:
+        """Return the derivatives of a linear model by parameters, shape (k, n + p, n + m).
+
+        None where matrices change between two updates, or along a run. It takes the place of
+        `matrices`, since what moves by time alone passes a period.
+        """
+        own = tuple(key for each in parameters for key in each.keys)
+        reading: Reading = self._equations.more
+        known, n, size = reading.by_parameters, self._num_states, len(self._place)
+        if own not in known:
+            inputs = (key for each in self._entries.variables for key in each.keys)
+            rows = [*self._equations.expressions, *reading.cut]
+            known[own] = ParameterCode(rows, [*self._place, *inputs], own, n)
+
+        def changes(phase: float) -> FloatArray:
+            time = self._instants.time(phase)
+            return known[own].changes(self._store, time, self._entries, size)
+
+        constant = None if self._varies else changes(0.0)
+        found = ParameterSlopes(
+            self._derivatives,
+            lambda phase: changes(phase) if constant is None else constant,
+            (len(own), self._one),
+            n,
+            self._shown,
+            self._updates,
+            self._flow,
+        )
+        stops = self._instants.stops(smooth=not self._varies)
+        self._product(stops, found.update, found.flow, found.show)
+        if self._is_bent or self._differing is not None or not found.is_constant:
+            return None
+        return np.hstack([found.moved[:, :size, :-1], found.outputs])
 
     @property
     def _one(self) -> int:
@@ -500,20 +498,26 @@ class SampledEquations:
         due = self._instants.due(phase)
         if (known := self._jumps.get(frozenset(due))) is not None:
             return known
-        present = np.concatenate([self.x, self.held])
         whole = self._identity()
+        for matrix, _, _ in self._updates(phase):
+            whole = matrix @ whole
+        if not self._varies:
+            self._jumps[frozenset(due)] = whole
+        return whole
+
+    def _updates(self, phase: float) -> Iterator[tuple[FloatArray, list[int], list[int]]]:
+        """Yield what each kind of updates of an instant makes of w, with its rows and places."""
+        due = self._instants.due(phase)
+        present = np.concatenate([self.x, self.held])
         for kind in KINDS:
             rows, places = self._passing(due, kind)
             matrix = self._identity()
             if rows:
                 matrix[places, :-1] = self._derivatives(phase, rows)
                 matrix[places, -1] = self._values_at(phase)[rows] - present[places]
-            whole = matrix @ whole
+            yield matrix, rows, places
             for course in self._courses:
                 self._pass(course, phase, [kind])
-        if not self._varies:
-            self._jumps[frozenset(due)] = whole
-        return whole
 
     def _passing(self, due: Collection[Event], kind: EventKind) -> tuple[list[int], list[int]]:
         """Return the rows of updates of one kind, and the places that they are for."""

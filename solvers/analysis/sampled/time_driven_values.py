@@ -51,11 +51,6 @@ class TimeDrivenValues:
         The discrete values that follow states or inputs.
     num_states : int
         Number of states of the system.
-
-    Attributes
-    ----------
-    keys : set of Key
-        The values.
     """
 
     def __init__(
@@ -71,7 +66,7 @@ class TimeDrivenValues:
         self._updates = [update for update, _, _ in moves]
         self._targets = [key for _, key, _ in moves]
         written = Counter(self._targets)
-        self.keys = set(written)
+        self.keys = set(written)  # the values
         self._numbers = TracedNumbers([value for _, _, value in moves], num_states)
         self._latched = [
             k

@@ -26,7 +26,7 @@ from flexure.solvers.analysis.equations.assembled_slopes import AssembledSlopes
 from flexure.solvers.analysis.equations.equations import Variable, read_equations, shown
 from flexure.solvers.analysis.equations.kept_equations import TracedEquations, kept_equations
 from flexure.solvers.analysis.equations.one_thread import in_one_thread
-from flexure.solvers.analysis.sensitivities.break_slopes import BreakSlopes, gap_of
+from flexure.solvers.analysis.sensitivities.break_slopes import BreakSlopes
 from flexure.solvers.analysis.sensitivities.event_slopes import (
     BREAK,
     EventSlopes,
@@ -58,7 +58,8 @@ _TRIGGERS = Periodic, Witness, Settling
 _SHORT = 1e-7
 _SPACINGS = 8.0  # of time, by which ends of pieces and of steps may differ,
 _COINCIDENT = 1e3  # and events that are one but for rounding
-_AT_ONCE = 1000  # steps of one call, after which an interruption is noticed
+_AT_ONCE = 1000  # steps of one call, after which an interruption is noticed,
+_MOST_NUMBERS = 2**17  # and numbers in their states
 #: Differences of weights that are rounding: relative ones, and beside the largest.
 _ALIKE, _ROUNDING = 1e-6, 1e-10
 
@@ -76,6 +77,8 @@ class _Steps:
         How many of the steps begin where steps of the run do.
     breaks : bool
         Whether the equations break at its end.
+    begin : float
+        Where one of its last steps begins, in seconds.
     is_instant : bool
         Whether it is as short as rounding makes it between events at one instant.
     """
@@ -92,9 +95,13 @@ class _Steps:
             self._rows = np.append(self._rows, high - 1)
         self.spans = np.column_stack([times[:-1], times[1:], clips[1:]])
         self._snapshot = ledger.snapshot(low)
-        self.breaks = bool(np.any(self.spans[-1:, 2] < self.spans[-1:, 1]))
-        self.is_instant = times[-1] - times[0] <= _COINCIDENT * math.ulp(times[-1])
-        self.first, self.last = self.instant(0), self.instant(len(self.spans))
+        self.first, self.last = (
+            Instant(float(time), x, self._snapshot)
+            for time, x in zip(times[[0, -1]], ledger.states(self._rows[[0, -1]]), strict=True)
+        )
+        self.breaks = self.taken > 0 and bool(clips[-1] < times[-1])
+        self.begin = float(times[-3:][0])
+        self.is_instant = self.last.time - self.first.time <= _COINCIDENT * math.ulp(times[-1])
 
     def earlier(self) -> _Steps | None:
         """Return the piece before."""
@@ -105,9 +112,8 @@ class _Steps:
         return self._ledger.states(self._rows[first:last])
 
     def instant(self, k: int) -> Instant:
-        """Return the values at the beginning of a step, or at the end of the last one."""
-        time = self._ledger.times[self._rows[k]] if k == len(self.spans) else self.spans[k, 0]
-        return Instant(float(time), self.states(k, k + 1)[0], self._snapshot)
+        """Return the values at the beginning of a step."""
+        return Instant(float(self.spans[k, 0]), self.states(k, k + 1)[0], self._snapshot)
 
 
 class AdjointMotion:
@@ -159,7 +165,7 @@ class AdjointMotion:
         self._rates = Derivatives(store, compiled=True)
         held = [key for each in self._events.held for key in each.keys]
         self._initial = initial_jacobian(self._context, keys, held, attempt)
-        self._breaks = BreakSlopes(self._context, [*held, *own], attempt)
+        self._breaks = BreakSlopes(self._context, [*self._events.held, *self._own], attempt)
         self._equations = self._traced(read, [*held, *own])
         self.why = ""
         self._native: tuple[BoundProgram, AdjointProgram] | None = None
@@ -240,12 +246,21 @@ class AdjointMotion:
         return BoundProgram(program, store), found.more
 
     def _shift(self, steps: _Steps) -> FloatArray | None:
-        """Return by how much a break at the end of a piece moves with states and numbers."""
+        """Return by how much a break at the end of a piece moves with states and numbers.
+
+        If it moves in several ways, return by how much the states do.
+        """
         if not steps.breaks:
             return None
-        steps.last.snapshot.restore(self._context)
-        found = self._breaks.slopes(float(steps.spans[-2:][0, 0]), steps.last.time)
-        return np.append(np.zeros(len(steps.last.x)), found)
+        _, x, snapshot = end = steps.last
+        snapshot.restore(self._context)
+        found, *others = self._breaks.ways(steps.begin, end.time)
+        if not others:
+            return np.append(np.zeros(len(x)), found)
+        changes = self._breaks.changes(self._rates, steps.begin, end.time, x)
+        if changes is None:
+            return np.zeros(len(x) + len(found))
+        return np.hstack([np.eye(len(x)), changes])
 
     def gradient(
         self,
@@ -281,6 +296,9 @@ class AdjointMotion:
         steering = np.flatnonzero([not each.is_state for each in self._all for _ in each.keys])
         initial = self._assembled.closed(initial, steering, self._names)
         start = Instant(store.time, store.x, Snapshot.of(context))
+        before = math.nextafter(start.time, -math.inf)
+        if self._breaks.changes(self._rates, before, start.time, start.x) is not None:
+            self._refuse_coincident(start.time, [BREAK])
         ledger = history.ledger()
         for thorough in (False, True):
             run = AdjointRun(method, self._equations, store, self._rates, self._native, tolerances)
@@ -333,7 +351,7 @@ class AdjointMotion:
     def _refuse_coincident(self, time: float, events: list[int]) -> None:
         """Refuse events that are one, but for rounding, with a tick, the start or the end."""
         if events:
-            expected = "events apart from others, from ticks, and from the ends of the metric"
+            expected = "events apart from the beginning, and from the ends of run and metric"
             raise self._events.refusal(time, events, expected, "which coincide with one of them")
 
 
@@ -361,11 +379,12 @@ class _Passage:
         steps.first.snapshot.restore(motion._context)
         run.hold()
         last = len(steps.spans)
+        count = max(1, min(_AT_ONCE, _MOST_NUMBERS // max(1, len(run.adjoint))))
         ticks = self._ticks(steps)
         events = self._crossings(steps) if self._thorough else []
         for first in [*sorted({*ticks, *events}, reverse=True), 0]:
-            for high in range(last, first, -_AT_ONCE):
-                self._steps(steps, max(first, high - _AT_ONCE), high)
+            for high in range(last, first, -count):
+                self._steps(steps, max(first, high - count), high)
             last = first
             if first:
                 before, moving = steps.instant(first), first in events
@@ -391,10 +410,9 @@ class _Passage:
         """Return which functions cross zero at the end of a piece, and whether a jump moves."""
         motion, end = self._motion, steps.last
         found = motion._events.passing(end, motion._rates, self._tolerance)
-        shift = motion._shift(steps)
-        if shift is not None and np.any(shift):
-            found += [] if gap_of(motion._rates, end.time, end.x) is None else [BREAK]
-        return found
+        end.snapshot.restore(motion._context)
+        jump = partial(motion._breaks.changes, motion._rates, steps.begin, end.time, end.x)
+        return [*found, BREAK] if steps.breaks and jump() is not None else found
 
     def _crossings(self, steps: _Steps) -> list[int]:
         """Return the steps of a piece that begin where functions cross zero, but for the first."""
@@ -435,9 +453,12 @@ class _Passage:
         weights = np.concatenate([run.adjoint, run.slopes])
         gained = self._gained(before.time, before.time if after is None else after.time)
         found, *others = [each for order in orders for each in pulled(order, weights, gained)]
-        which = [k for jump in orders[0] if jump.crossing is not None for k in jump.events]
+        which = [
+            k for jump in orders[0] for k in jump.events if jump.crossing is not None or k == BREAK
+        ]
         least = _ROUNDING * np.max(np.abs(found), initial=0.0)
-        if any(np.any(np.abs(each - found) > _ALIKE * np.abs(found) + least) for each in others):
+        is_alike = partial(np.allclose, found, rtol=_ALIKE, atol=least)
+        if not all(map(is_alike, others)):
             expected = "events one after the other"
             raise events.refusal(before.time, which, expected, "at once, whose order matters")
         n = len(run.adjoint)

@@ -1,7 +1,9 @@
 """Times at which equations break, as where a source jumps, and by how much they move with numbers.
 
 Where the rates of the states are f⁻ before a time t of a break and f⁺ behind it, the states behind
-it, compared at one time, move by ``(f⁻ - f⁺) δt``.
+it, compared at one time, move by ``(f⁻ - f⁺) δt``. Where several blocks break at once and their
+times move differently, each of them has a part of the gap. It shows where the break of that block
+is moved a little beyond the others, and has to be the same whether it comes first or last.
 """
 
 from __future__ import annotations
@@ -11,17 +13,23 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from flexure.diagrams.checks.errors import EvaluationError, quoted
+from flexure.diagrams.checks.errors import EvaluationError
 from flexure.diagrams.concurrency.threads import cached_property
 from flexure.diagrams.contexts.context import Context, LeafContext
 from flexure.diagrams.values.arrays import FloatArray
+from flexure.solvers.analysis.equations.equations import Variable
 from flexure.solvers.analysis.equations.kept_equations import TracedEquations, kept_equations
 from flexure.solvers.native.programs.system_trace import break_time
 from flexure.solvers.tracing.exact_jacobian import ExactJacobian
-from flexure.solvers.tracing.trace import DISCRETE, PARAMETER, Key, SymbolicStore, trace
+from flexure.solvers.tracing.trace import DISCRETE, PARAMETER, SymbolicStore, trace
 
 _ALIKE = 1e-9  # relative difference of rates that is rounding,
 _SPACINGS = 4.0  # and that of times
+_APART = 1e-9  # by how much breaks are moved apart, as a part of the time, or in seconds,
+_PART = 1e-6  # and the relative difference that this may make
+
+#: The derivatives of the states at a time, with the values of the context.
+Rates = Callable[[float, FloatArray], FloatArray]
 
 
 class BreakSlopes:
@@ -31,14 +39,15 @@ class BreakSlopes:
     ----------
     context : Context
         A root context; `slopes` changes its time.
-    keys : sequence of Key
+    variables : sequence of Variable
         Parameters, fixed inputs and discrete values.
     attempt : str
         Beginning of messages.
     """
 
-    def __init__(self, context: Context, keys: Sequence[Key], attempt: str) -> None:
-        self._context, self._keys, self._attempt = context, keys, attempt
+    def __init__(self, context: Context, variables: Sequence[Variable], attempt: str) -> None:
+        self._context, self._variables, self._attempt = context, variables, attempt
+        self._keys = [key for variable in variables for key in variable.keys]
         self._leaves = [leaf for leaf in context.leaves() if leaf.system.has_break_times]
 
     def next(self) -> float:
@@ -48,8 +57,8 @@ class BreakSlopes:
     def _times(self) -> list[float]:
         return [float(leaf.system.calc_next_break_time(leaf)) for leaf in self._leaves]
 
-    def slopes(self, begin: float, time: float) -> FloatArray:
-        """Return the derivatives of a break time by all numbers.
+    def ways(self, begin: float, time: float) -> list[FloatArray]:
+        """Return the derivatives of a break time by all numbers, for each way in which it moves.
 
         Parameters
         ----------
@@ -57,27 +66,73 @@ class BreakSlopes:
             An earlier time, from which on there is no other break, in seconds.
         time : float
             The break time.
+        """
+        found: list[FloatArray] = []
+        if self._keys:
+            store, close = self._context.store, _SPACINGS * math.ulp(time)
+            store.set_motion(begin, store.x)
+            rows = [k for k, each in enumerate(self._times()) if abs(each - time) <= close]
+            for row in self._exact(begin, store.x)[rows]:
+                if not any(np.allclose(row, other, rtol=_ALIKE, atol=0.0) for other in found):
+                    found.append(row)
+        return found or [np.zeros(len(self._keys))]
+
+    def changes(self, rates: Rates, begin: float, time: float, x: FloatArray) -> FloatArray | None:
+        """Return the derivatives of states behind a break by all numbers, as far as it moves.
+
+        They have the shape (n, m); None if all are zero.
 
         Raises
         ------
         EvaluationError
-            When several blocks break there, and their times move differently.
+            When several blocks break there, and their order matters.
         """
-        if not self._keys:
-            return np.zeros(0)
+        gap = gap_of(rates, time, x)
+        ways = [] if gap is None else self.ways(begin, time)
+        if gap is None or not np.any(ways):
+            return None
+        gaps = [gap] if len(ways) == 1 else [self._part(way, ways, rates, time, x) for way in ways]
+        changes: FloatArray = np.transpose(gaps) @ np.array(ways)
+        return changes
+
+    def _part(
+        self, way: FloatArray, ways: list[FloatArray], rates: Rates, time: float, x: FloatArray
+    ) -> FloatArray:
+        """Return the gap of rates at those breaks that move in one of several ways."""
+        if not np.any(way):
+            return np.zeros(len(x))
+        own = np.where(np.count_nonzero(ways, axis=0) == 1, way, 0.0)
+        j = int(np.argmax(np.abs(own)))
+        before = math.nextafter(time, -math.inf)
+        if own[j] != 0.0:
+            step = _APART * max(1.0, abs(time)) / own[j]
+            last = self._moved(j, step, rates, time, x) - rates(time, x)
+            first = rates(before, x) - self._moved(j, -step, rates, before, x)
+            if np.allclose(first, last, _PART, _PART * np.max(np.abs([first, last]))):
+                return last
+        raise EvaluationError(
+            f"{self._attempt} at t = {time:.9g} s",
+            expected="jumps of the equations one after the other",
+            found="several at once, whose order matters",
+            remedy="Take differences of two simulations instead",
+        )
+
+    def _moved(
+        self, number: int, step: float, rates: Rates, time: float, x: FloatArray
+    ) -> FloatArray:
+        """Return rates with another value of one of the numbers."""
         store = self._context.store
-        store.set_motion(begin, store.x)
-        close = _SPACINGS * math.ulp(time)
-        rows = [k for k, each in enumerate(self._times()) if abs(each - time) <= close]
-        found = self._exact(begin, store.x)[rows]
-        if any(not np.allclose(found[0], row, rtol=_ALIKE, atol=0.0) for row in found):
-            raise EvaluationError(
-                f"{self._attempt} at t = {time:.9g} s",
-                expected="jumps of the equations one after the other",
-                found=f"{quoted(self._leaves[k].system.path for k in rows)}, at once",
-                remedy="Take differences of two simulations instead",
-            )
-        return found[0] if rows else np.zeros(len(self._keys))
+        for variable in self._variables:
+            if number < len(variable.keys):
+                break
+            number -= len(variable.keys)
+        numbers = variable.read(store)
+        moved = numbers.copy()
+        moved[number] += step
+        variable.write(store, moved)
+        found = rates(time, x)
+        variable.write(store, numbers)
+        return found
 
     @cached_property
     def _exact(self) -> ExactJacobian:
@@ -104,9 +159,7 @@ class BreakSlopes:
             return math.inf
 
 
-def gap_of(
-    rates: Callable[[float, FloatArray], FloatArray], time: float, x: FloatArray
-) -> FloatArray | None:
+def gap_of(rates: Rates, time: float, x: FloatArray) -> FloatArray | None:
     """Return rates just before a time less those at it; None where they differ by rounding only."""
     before, after = rates(math.nextafter(time, -math.inf), x), rates(time, x)
     size = np.maximum(np.abs(before), np.abs(after))

@@ -33,12 +33,12 @@ from flexure.diagrams.values.arrays import FloatArray, freeze
 from flexure.diagrams.values.events import Event, Periodic, Settling, Witness
 from flexure.solvers.analysis.equations.equations import Shown, read_outputs
 from flexure.solvers.analysis.equations.kept_equations import TracedEquations, kept_equations
-from flexure.solvers.analysis.sensitivities.break_slopes import gap_of
+from flexure.solvers.analysis.sensitivities.break_slopes import Rates, gap_of
 from flexure.solvers.analysis.sensitivities.sampled_slopes import SampledSlopes
 from flexure.solvers.native.kernels.parts.run import MOST_ROUNDS
 from flexure.solvers.native.programs.system_trace import read_witness
 from flexure.solvers.results.records.history import Snapshot
-from flexure.solvers.tracing.exact_jacobian import ExactJacobian, state_keys
+from flexure.solvers.tracing.exact_jacobian import ExactJacobian, compressed, state_keys
 from flexure.solvers.tracing.trace import TIME, Key, SymbolicStore, trace
 
 if TYPE_CHECKING:
@@ -56,9 +56,6 @@ _MOST_CAUSES = 4  # at one instant, whose orders are all tried
 
 #: Stands for a break of the equations among the numbers of events.
 BREAK = -1
-
-#: The derivatives of the states at a time, with the values of the context.
-Rates = Callable[[float, FloatArray], FloatArray]
 _Tolerance = Callable[[FloatArray], FloatArray]
 
 
@@ -206,8 +203,8 @@ class EventSlopes(SampledSlopes):
         moving : bool
             Whether a motion ends there, so that functions may cross zero.
         shift : ndarray or None
-            By how much a break of the equations there moves with states, held values and numbers;
-            None where they do not break.
+            By how much a break of the equations there moves with states, held values and numbers,
+            or the states behind it do, as a matrix; None where they do not break.
 
         Raises
         ------
@@ -221,6 +218,12 @@ class EventSlopes(SampledSlopes):
         early = before.time if shift is None else math.nextafter(before.time, -math.inf)
         if moving and after is not None and self._witnesses:
             causes += self._crossed(before, rates(early, before.x), rates, tolerance)
+        if shift is not None and shift.ndim == 2:
+            if due or causes or not (after is None or self._leads_to(after)):
+                raise self._order_matters(before.time, [*causes, _Cause([BREAK, *due])])
+            jump = Jump([], np.zeros(0), events=[BREAK])
+            jump.rounds.append([(list(range(len(shift))), _with_time(shift))])
+            return [[jump]]
         if shift is not None and (causes or np.any(shift)):
             causes.append(_Cause([BREAK], shift))
         if due or not causes:
@@ -228,7 +231,7 @@ class EventSlopes(SampledSlopes):
         if len(causes) > _MOST_CAUSES:
             raise self._order_matters(before.time, causes)
         return [
-            self._in_order(order, before, after, rates, tolerance)
+            self._in_order(order, before, after, early, rates, tolerance)
             for order in itertools.permutations(causes)
         ]
 
@@ -242,20 +245,23 @@ class EventSlopes(SampledSlopes):
         causes: Sequence[_Cause],
         before: Instant,
         after: Instant | None,
+        early: float,
         rates: Rates,
         tolerance: _Tolerance,
     ) -> list[Jump]:
-        """Repeat the updates of causes, one after the other."""
+        """Repeat the updates of causes, one after the other; what precedes a break is early."""
         store, time, found = self._store, before.time, list[Jump]()
         own = {k for cause in causes for k in cause.events if cause.way is not None}
-        now = math.nextafter(time, -math.inf) if BREAK in own else time
-        self._restore(before)
+        now = early if BREAK in own else time
+        self._restore(before._replace(time=early))
+        values = self._values()
+        store.set_motion(now, store.x)
         shown = self._shown(now) if len(causes) > 1 else np.zeros(0)
         for cause in causes:
             jump, breaks = Jump([], np.zeros(0), cause.way), BREAK in cause.events
             if cause.way is not None:
                 jump.events = list(cause.events)
-                here = Instant(time, store.x, Snapshot.of(self._context))
+                here = Instant(now, store.x, Snapshot.of(self._context))
                 slope = rates(now, here.x)
                 self._restore(here)  # rates move what they read
                 if found and not breaks:  # what was before has moved it
@@ -264,16 +270,15 @@ class EventSlopes(SampledSlopes):
                         raise self._order_matters(time, causes)
                     jump.crossing = ways[crossed.index(cause.events[0])]
                     self._restore(here)
-            if not breaks:
-                store.set_motion(now, store.x)
-                self._update(cause.events, own, jump, following=after is not None)
-                store.set_motion(time, store.x)
+            if breaks:
+                jump.events = [] if gap_of(rates, time, here.x) is None else [BREAK]
+                now = math.nextafter(time, math.inf)  # where equations bend, behind it
+                store.set_motion(now, here.x)
+            events = [] if breaks else cause.events
+            values = self._update(events, own, jump, values, following=after is not None)
             if jump.crossing is not None:
-                if breaks:
-                    now = math.nextafter(time, math.inf)
-                    jump.events = [] if gap_of(rates, time, here.x) is None else [BREAK]
                 jump.gain = self._gain(jump, slope, rates(now, store.x))
-                store.set_motion(time, store.x)
+                store.set_motion(now, store.x)
             if len(causes) > 1:
                 before_it, shown = shown, self._shown(now)
                 size = np.maximum(np.abs(before_it), np.abs(shown))
@@ -294,9 +299,19 @@ class EventSlopes(SampledSlopes):
         store.set_motion(now, store.x)
         return np.array(found, dtype=float)
 
-    def _update(self, events: Sequence[int], own: set[int], jump: Jump, *, following: bool) -> None:
-        """Run the updates of a cause, and those of other events that follow from their jumps."""
-        values = self._values()
+    def _update(
+        self,
+        events: Sequence[int],
+        own: set[int],
+        jump: Jump,
+        values: list[float],
+        *,
+        following: bool,
+    ) -> list[float]:
+        """Run the updates of a cause, and those of other events that follow from jumps.
+
+        The values of the witness functions before are given, and those after it are returned.
+        """
         self._round(events, jump)
         self._settle(jump)
         for _ in range(MOST_ROUNDS if following else 0):
@@ -307,10 +322,11 @@ class EventSlopes(SampledSlopes):
                 if _witness(self._events[k][1]).triggers(a, b) and k not in own
             ]
             if not jumped:
-                return
+                break
             jump.events += [k for k in jumped if k not in jump.events]
             self._round(jumped, jump)
             self._settle(jump)
+        return values
 
     def _gain(self, jump: Jump, before: FloatArray, after: FloatArray) -> FloatArray:
         """Return how fast later values change with the time of updates between two rates."""
@@ -439,6 +455,11 @@ class EventSlopes(SampledSlopes):
             found=f"{names}, {found}",
             remedy="Take differences of two simulations instead",
         )
+
+
+def _with_time(matrix: FloatArray) -> csc_array:
+    """Return the matrix of an update that does not depend on time."""
+    return compressed(np.hstack([matrix, np.zeros((len(matrix), 1))]))
 
 
 def _witness(event: Event) -> Witness:

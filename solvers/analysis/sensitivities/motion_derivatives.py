@@ -37,7 +37,7 @@ from flexure.solvers.analysis.equations.assembled_slopes import AssembledSlopes
 from flexure.solvers.analysis.equations.equations import Variable
 from flexure.solvers.analysis.equations.kept_equations import TracedEquations, kept_equations
 from flexure.solvers.analysis.linear_models.prescribed_inputs import Drive
-from flexure.solvers.analysis.sensitivities.break_slopes import BreakSlopes, gap_of
+from flexure.solvers.analysis.sensitivities.break_slopes import BreakSlopes
 from flexure.solvers.analysis.sensitivities.interpreted_motion import (
     InterpretedMotion,
     exact_jacobian,
@@ -159,7 +159,7 @@ class MotionDerivatives:
         self._moving = [*self._variables, *self._updates.held]
         held = [key for variable in self._updates.held for key in variable.keys]
         self._initial = initial_jacobian(context, keys, held, attempt)
-        self._breaks = BreakSlopes(context, [*own, *held], attempt)
+        self._breaks = BreakSlopes(context, self._moving, attempt)
         self._rates = Derivatives(store, compiled=True)
         self._assembled = AssembledSlopes(context, self._variables, exact_jacobian)
         self._native: NativeMotion | None = None
@@ -295,6 +295,8 @@ class MotionDerivatives:
     def _integrate(self, t_final: float, method: Method, rtol: float, atol: float) -> None:
         """Integrate up to a time, and sample at the times of the grid."""
         grid = self._grid
+        if self._size:
+            self._shift(math.nextafter(self._time, -math.inf), starting=True)
         self.why = self._no_native or NativeMotion.obstacle(method, rtol, atol)
         if self._time < t_final:
             self._update()
@@ -328,7 +330,7 @@ class MotionDerivatives:
                 self._samples += [self._x] * len(times)
                 self._time = stop
                 motion = self._begun(t_final, method, (rtol, atol))
-            if jumps and motion is not None and self._shift(before, updating):
+            if jumps and motion is not None and self._shift(before):
                 motion.hold(self._x, self._weights)
             self._store.set_motion(stop, freeze(self._x[: self._size].copy()))
             if updating:
@@ -338,33 +340,31 @@ class MotionDerivatives:
                 if motion is not None:
                     motion.hold(self._x, self._weights)
 
-    def _shift(self, begin: float, updating: bool) -> bool:
+    def _shift(self, begin: float, *, starting: bool = False) -> bool:
         """Let derivatives jump where rates do at a time that moves; tell whether they have."""
         time, n = self._time, self._size
-        gap = gap_of(self._rates, time, self._x[:n])
-        reading = self._updates_differ(time)
-        if gap is None and not reading:
-            return False
-        moved = self._breaks.slopes(begin, time) @ self._weights
-        if not np.any(moved):
-            return False
-        if gap is None or reading or updating or time in self._grid:
+        changes = self._breaks.changes(self._rates, begin, time, self._x[:n])
+        moved = np.zeros((n, len(self.scale))) if changes is None else changes @ self._weights
+        refused = np.any(moved) and (starting or time in self._grid)
+        if refused or (not starting and self._updates_differ(begin, time)):
             raise EvaluationError(
                 f"{self._attempt} at t = {time:.9g} s",
-                expected="no update and no sample where a jump moves with the parameters",
+                expected="no beginning, update or sample where a jump moves with the parameters",
                 found="one of them at the same time",
                 remedy="Ask for other times, or take differences of two simulations instead",
             )
-        self._x = np.concatenate([self._x[:n], self._x[n:] + np.outer(moved, gap).ravel()])
-        return True
+        self._x = np.concatenate([self._x[:n], self._x[n:] + moved.T.ravel()])
+        return bool(np.any(moved))
 
-    def _updates_differ(self, time: float) -> bool:
-        """Return whether updates at a break compute something else before it than behind it.
+    def _updates_differ(self, begin: float, time: float) -> bool:
+        """Return whether updates at a break that moves compute something else behind it.
 
         What they compute of a source that goes on smoothly differs in proportion to the distance.
         """
         tick = self._updates.next_time(time - 5.0 * np.spacing(time))
         if tick > time + 4.0 * np.spacing(time):
+            return False
+        if not np.any(np.array(self._breaks.ways(begin, time)) @ self._weights):
             return False
         own, snapshot, x = len(self._steering), Snapshot.of(self._context), self._x[: self._size]
         sides = []
@@ -374,6 +374,7 @@ class MotionDerivatives:
             held = [value for leaf in self._store.leaves for value in leaf.discrete]
             sides.append(np.concatenate([slopes.ravel(), self._store.x, *held]))
             snapshot.restore(self._context)
+        self._store.set_motion(time, freeze(x.copy()))
         near, far = np.abs(sides[0] - sides[1]), np.abs(sides[2] - sides[3])
         size = np.abs(sides[0])
         least = _ALIKE * size + _ROUNDING * np.max(size, initial=0.0)

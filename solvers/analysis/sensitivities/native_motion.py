@@ -55,11 +55,6 @@ class NativeMotion:
         Ports or continuous states, or components of them.
     drives : sequence of Drive
         Free input ports that change along the motion.
-
-    Raises
-    ------
-    UnsuitableError
-        When there is none.
     """
 
     def __init__(

@@ -49,13 +49,6 @@ class SampledSlopes:
     attempt : str
         Beginning of messages.
 
-    Attributes
-    ----------
-    held : list of Variable
-        The discrete states that updates write.
-    may_jump : bool
-        Whether a periodic update holds an operation that can jump.
-
     Raises
     ------
     TraceError
@@ -75,8 +68,8 @@ class SampledSlopes:
         ]
         triggers = (event.trigger for _, event in self._events)
         self._clocks = {each for each in triggers if isinstance(each, Periodic)}
-        self.held: list[Variable] = []
-        self.may_jump = False
+        self.held: list[Variable] = []  # the discrete states that updates write
+        self.may_jump = False  # whether a periodic update holds an operation that can jump
         self._slopes: list[tuple[ExactJacobian, list[int]]] = []
         updating = {
             leaf.position
@@ -162,10 +155,8 @@ class SampledSlopes:
         ]
 
     def _run(self, chosen: Sequence[int], kind: str) -> list[tuple[list[int], csc_array]]:
-        """Run those of some updates that are of a kind; return what they do to derivatives.
-
-        That is a matrix for each, and the rows of what it computes.
-        """
+        """Run those of some updates that are of a kind; return what they do to derivatives."""
+        # That is a matrix for each, and the rows of what it computes.
         store, found = self._store, []
         due = [k for k in chosen if self._events[k][1].kind == kind]
         for k in due:

@@ -181,12 +181,13 @@ def parameter_sensitivity(
     Notes
     -----
     At a periodic update, the sensitivities jump by the derivatives of what it computes, as its
-    instants do not depend on parameters. The initial state counts as independent of the parameters,
-    except where a block sets its own state at the beginning. Where it does so whatever the state
-    was, the sensitivity to an initial state is zero. Publishes, such as those of logs, are left
-    out. The derivatives must be continuous where the motion crosses a border of the equations: at a
-    jump of ``np.sign`` or ``np.floor`` the sensitivities would jump as well, which these equations
-    do not know.
+    instants do not depend on parameters; where a parameter moves the time at which a source jumps,
+    by the difference of the rates before and behind the jump. The initial state counts as
+    independent of the parameters, except where a block sets its own state at the beginning. Where
+    it does so whatever the state was, the sensitivity to an initial state is zero. Publishes, such
+    as those of logs, are left out. The derivatives must be continuous where the motion crosses a
+    border of the equations: at a jump of ``np.sign`` or ``np.floor`` the sensitivities would jump
+    as well, which these equations do not know.
 
     Examples
     --------

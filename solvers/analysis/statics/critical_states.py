@@ -16,13 +16,8 @@ import numpy.typing as npt
 
 from flexure.diagrams.values.arrays import FloatArray
 from flexure.solvers.analysis.forces_at_rest.allowed_motions import AllowedMotions, allowed_motions
-from flexure.solvers.analysis.forces_at_rest.equilibrium_curve import (
-    UNIT_LOAD,
-    CurvePoint,
-    EquilibriumCurve,
-    Leg,
-    LostError,
-)
+from flexure.solvers.analysis.forces_at_rest.curve_points import CurvePoint, Leg, LostError
+from flexure.solvers.analysis.forces_at_rest.equilibrium_curve import UNIT_LOAD, EquilibriumCurve
 from flexure.solvers.analysis.forces_at_rest.static_equations import (
     SLIGHT,
     StaticEquations,
@@ -78,14 +73,10 @@ class CriticalStates:
         What a factor of 1 adds to the variables; its largest number is about 1.
     size : float
         Length that counts as much as a radian, in m.
-
-    Attributes
-    ----------
-    has_potential : bool
-        Whether all stiffnesses so far, and their changes, were symmetric.
     """
 
     def __init__(self, equations: StaticEquations, step: FloatArray, size: float) -> None:
+        # Whether all stiffnesses so far, and their changes, were symmetric.
         self.has_potential = True
         self._equations = equations
         self._start, self._base = equations.states, equations.variables
@@ -96,10 +87,8 @@ class CriticalStates:
             self._begin(_LOAD * abs(self._factor(self._origin, rough[0][0])))
 
     def _begin_measured(self) -> None:
-        """Measure the load by a factor with which it does something, but not much.
-
-        A load may be given in any unit, and far from what buckles anything.
-        """
+        """Measure the load by a factor with which it does something, but not much."""
+        # A load may be given in any unit, and far from what buckles anything.
         unit = 1.0
         for _ in range(_TRIES):
             self._begin(unit)
@@ -228,11 +217,9 @@ class CriticalStates:
     # Stiffness -------------------------------------------------------------------------------
 
     def _vanishing(self, here: CurvePoint, step: float) -> list[tuple[float, FloatArray]]:
-        """Return the distances along the path at which ``K + s K'`` is singular, and the shapes.
-
-        K' is the difference of K over a step both ways along the tangent; there is none where that
-        leads beyond the range of an element.
-        """
+        """Return the distances along the path at which ``K + s K'`` is singular, and the shapes."""
+        # K' is the difference of K over a step both ways along the tangent; there is none where
+        # that leads beyond the range of an element.
         K, slope, motions = self._along_path(here, step)
         if not (np.isfinite(K).all() and np.isfinite(slope).all()):
             return []

@@ -23,21 +23,13 @@ _SHOWN = 0.05  # of the largest part of a motion, which a text mentions
 
 
 class Flexibility(NamedTuple):
-    """How unknowns of statics follow loads.
+    """How unknowns of statics follow loads."""
 
-    Attributes
-    ----------
-    motions : ndarray, shape (n, n)
-        K⁺: motions by loads that do no work on free motions.
-    free : ndarray, shape (n, k)
-        Free motions in columns. Each has a coordinate that is 1 there, and 0 in the others.
-    allowed : ndarray, shape (n, a)
-        A basis of the motions that constraints allow.
-    """
-
-    motions: FloatArray
+    motions: FloatArray  # K⁺: motions by loads that do no work on free motions, shape (n, n)
+    # Free motions in columns. Each has a coordinate that is 1 there, and 0 in the others,
+    # shape (n, k).
     free: FloatArray
-    allowed: FloatArray
+    allowed: FloatArray  # a basis of the motions that constraints allow, shape (n, a)
 
 
 def flexibility(point: StaticPoint) -> Flexibility:

@@ -166,10 +166,8 @@ def _motion(
 
 
 def _spread(found: LoadPath, plant: Plant, count: int) -> list[int]:
-    """Return the numbers of points between which bodies move by about as much, in their order.
-
-    The first and the last one are among them. Where the path has fewer points, some come twice.
-    """
+    """Return the numbers of points between which bodies move by about as much, in their order."""
+    # The first and the last one are among them. Where the path has fewer points, some come twice.
     poses = poses_in(plant, [found.state_at(number) for number in range(len(found))])
     size = float(np.max(np.ptp(poses[..., 9:].reshape(-1, 3), axis=0))) or 1.0
     scaled = np.concatenate([size * poses[..., :9] / np.sqrt(2.0), poses[..., 9:]], axis=-1)

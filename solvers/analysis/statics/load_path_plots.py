@@ -148,10 +148,8 @@ def _parts(ax: Axes, curve: FloatArray, found: LoadPath, *, stable: bool, color:
 
 
 def _smooth(along: FloatArray, up: FloatArray) -> FloatArray:
-    """Return a curve through points, with a number of parts between each and the next.
-
-    It is a cubic spline over the lengths of chords, but for corners, as where a branch departs.
-    """
+    """Return a curve through points, with a number of parts between each and the next."""
+    # It is a cubic spline over the lengths of chords, but for corners, as where a branch departs.
     from scipy.interpolate import CubicSpline
 
     points = np.stack([along, up])

@@ -8,7 +8,7 @@ import numpy as np
 
 from flexure.diagrams.checks.errors import EvaluationError
 from flexure.diagrams.values.arrays import FloatArray
-from flexure.solvers.analysis.forces_at_rest.equilibrium_curve import LostError
+from flexure.solvers.analysis.forces_at_rest.curve_points import LostError
 from flexure.solvers.analysis.forces_at_rest.homotopy import released
 from flexure.solvers.analysis.forces_at_rest.static_coordinates import size_of
 from flexure.solvers.analysis.forces_at_rest.static_equations import StaticEquations, StaticPoint
@@ -28,11 +28,6 @@ def settle(
 
     Newton steps leave alone in which directions nothing resists. If they do not converge, forces
     balance the states and are gradually released (homotopy).
-
-    Raises
-    ------
-    EvaluationError
-        When there is none, something is not finite, or a force drives a free motion.
     """
     x, size = equations.states, size_of(equations.context)
     found = _settled(equations, reactions, size, attempt)

@@ -21,31 +21,20 @@ from flexure.solvers.analysis.equations.equations import (
     carries_vector,
     find_variables,
 )
-from flexure.solvers.analysis.forces_at_rest.equilibrium_curve import Leg
+from flexure.solvers.analysis.forces_at_rest.curve_points import Leg
 
 _STRAIGHT = 1e-9  # part of the way by which stations may be off one line
 
 
 @dataclass(frozen=True, eq=False)
 class PathPlan:
-    """Values through which a path is to go.
+    """Values through which a path is to go."""
 
-    Attributes
-    ----------
-    places : tuple of Place
-        What is varied: inputs and parameters first, then outputs that are held.
-    variables : list of Variable
-        The inputs and parameters.
-    held : tuple of Place
-        The outputs.
-    stations : ndarray, shape (K, m)
-        The values of all components at the stations.
-    """
-
+    # What is varied: inputs and parameters first, then outputs that are held.
     places: tuple[Place, ...]
-    variables: list[Variable]
-    held: tuple[Place, ...]
-    stations: FloatArray
+    variables: list[Variable]  # the inputs and parameters
+    held: tuple[Place, ...]  # the outputs
+    stations: FloatArray  # the values of all components at the stations, shape (K, m)
 
     def legs(self) -> Iterator[tuple[Leg, FloatArray, FloatArray]]:
         """Yield the parts of the way that are straight, with λ and values at its stations."""
@@ -93,15 +82,7 @@ def _parted(places: tuple[Place, ...], rows: FloatArray) -> dict[str, FloatArray
 
 
 def path_plan(context: Context, along: Mapping[Any, Any], attempt: str) -> PathPlan:
-    """Find what is to be varied, and check all values.
-
-    Raises
-    ------
-    UnknownNameError
-        When there is no such input, parameter or output.
-    ValueRefusedError
-        When values are refused, or do not fit each other.
-    """
+    """Find what is to be varied, and check all values."""
     wanted = "a dictionary of inputs, parameters or strokes with their values"
     is_mapping: object = isinstance(along, Mapping)
     require(is_mapping and len(along) > 0, along, attempt, wanted)

@@ -9,12 +9,8 @@ import numpy as np
 from flexure.diagrams.checks.errors import EvaluationError, ValueRefusedError
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.values.arrays import FloatArray
-from flexure.solvers.analysis.forces_at_rest.equilibrium_curve import (
-    CurvePoint,
-    EquilibriumCurve,
-    Leg,
-    LostError,
-)
+from flexure.solvers.analysis.forces_at_rest.curve_points import CurvePoint, Leg, LostError
+from flexure.solvers.analysis.forces_at_rest.equilibrium_curve import EquilibriumCurve
 from flexure.solvers.analysis.forces_at_rest.homotopy import released
 from flexure.solvers.analysis.forces_at_rest.path_following import Stop, TurnedAwayError, Walk
 from flexure.solvers.analysis.forces_at_rest.static_coordinates import size_of, weight_of
@@ -63,20 +59,14 @@ class PathRun:
         self.equations = StaticEquations(
             self.context.clone(), plan.variables, plan.held, attempt=attempt
         )
-        self._size = size_of(self.context)
+        self._size = size_of(self.equations.context)
         if plan.held:
             self._refuse_idle_strokes()
         self.stops: list[Stop] = []
         self.numbers: list[FloatArray] = []
 
     def go(self) -> None:
-        """Follow the path to its end.
-
-        Raises
-        ------
-        EvaluationError
-            When it ends before.
-        """
+        """Follow the path to its end."""
         point: CurvePoint | None = None
         to_pass = abs(self._branch)
         for leg, marks, rows in self.plan.legs():

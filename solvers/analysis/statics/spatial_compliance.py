@@ -28,79 +28,43 @@ class Principal(NamedTuple):
     """Three perpendicular directions in which a load moves a frame along itself alone.
 
     The directions are in the order of the axes x, y and z next to which they are.
-
-    Attributes
-    ----------
-    compliances : ndarray, shape (3,)
-        In rad/(N m) or m/N; infinite of free motions.
-    stiffnesses : ndarray, shape (3,)
-        Their reciprocals in N m/rad or N/m; infinite where nothing moves.
-    axes : ndarray, shape (3, 3)
-        The directions, in columns.
     """
 
-    compliances: FloatArray
+    compliances: FloatArray  # in rad/(N m) or m/N; infinite of free motions, shape (3,)
+    # Their reciprocals in N m/rad or N/m; infinite where nothing moves, shape (3,).
     stiffnesses: FloatArray
-    axes: FloatArray
+    axes: FloatArray  # the directions, in columns, shape (3, 3)
 
 
 class RotationAxis(NamedTuple):
-    """The line about which a body turns under a couple.
+    """The line about which a body turns under a couple."""
 
-    Attributes
-    ----------
-    direction : ndarray, shape (3,)
-        Unit vector along the line.
-    point : ndarray, shape (3,)
-        The point of the line next to that at which the compliance is, in m from there.
-    pitch : float
-        Translation along the line by angle, in m/rad.
-    compliance : float
-        Angle by couple, in rad/(N m), for the part of the couple along the line.
-    """
-
-    direction: FloatArray
+    direction: FloatArray  # unit vector along the line, shape (3,)
+    # The point of the line next to that at which the compliance is, in m from there, shape (3,).
     point: FloatArray
-    pitch: float
-    compliance: float
+    pitch: float  # translation along the line by angle, in m/rad
+    compliance: float  # angle by couple, in rad/(N m), for the part of the couple along the line
 
 
 class Center(NamedTuple):
-    """A center of compliance or of stiffness.
+    """A center of compliance or of stiffness."""
 
-    Attributes
-    ----------
-    point : ndarray, shape (3,)
-        Where it is, in m from the point at which the compliance is; of a line or a plane of such
-        centers the point next to that.
-    directions : ndarray, shape (n, 3)
-        Unit vectors along that line or plane; none where there is one center alone.
-    coupling : float
-        What is left of the coupling there, between 0 and 1, beside ``√(|C_rr| |C_tt|)``: 0 where
-        forces through the center do not turn the body, and couples turn it about the center.
-    """
-
+    # Where it is, in m from the point at which the compliance is; of a line or a plane of such
+    # centers the point next to that, shape (3,).
     point: FloatArray
+    # Unit vectors along that line or plane; none where there is one center alone, shape (n, 3).
     directions: FloatArray
+    # What is left of the coupling there, between 0 and 1, beside ``√(|C_rr| |C_tt|)``: 0 where
+    # forces through the center do not turn the body, and couples turn it about the center.
     coupling: float
 
 
 class Regular(NamedTuple):
-    """Compliance without the directions that have none or all of it.
+    """Compliance without the directions that have none or all of it."""
 
-    Attributes
-    ----------
-    basis : ndarray, shape (6, n)
-        Q.
-    middle : ndarray, shape (n, n)
-        M.
-    scale : ndarray, shape (6,)
-        A length for rotations, and 1 for translations.
-    """
-
-    basis: FloatArray
-    middle: FloatArray
-    scale: FloatArray
+    basis: FloatArray  # Q, shape (6, n)
+    middle: FloatArray  # M, shape (n, n)
+    scale: FloatArray  # a length for rotations, and 1 for translations, shape (6,)
 
 
 def regular_part(

@@ -57,18 +57,10 @@ _NOISE = 1e-11  # of what an entry can be beside those of the diagonal, shown as
 
 
 class Directions(NamedTuple):
-    """Directions in which a frame has no stiffness, or no compliance.
+    """Directions in which a frame has no stiffness, or no compliance."""
 
-    Attributes
-    ----------
-    free : ndarray, shape (6, k)
-        Twists that need no load, in columns.
-    rigid : ndarray, shape (6, l)
-        Loads that cause no twist.
-    """
-
-    free: FloatArray
-    rigid: FloatArray
+    free: FloatArray  # twists that need no load, in columns, shape (6, k)
+    rigid: FloatArray  # loads that cause no twist, shape (6, l)
 
 
 class Stiffness(Answer):

@@ -25,17 +25,10 @@ _BELOW = 0.98  # of the Nyquist frequency, up to which samples show a harmonic
 
 @dataclass(frozen=True)
 class Lines:
-    """The amplitudes at some frequencies in signals.
+    """The amplitudes at some frequencies in signals."""
 
-    Attributes
-    ----------
-    amplitudes : ndarray of complex, shape (lines, signals)
-        c of each part Re(c exp(jωt)).
-    rest : ndarray, shape (signals,)
-        Amplitude of a sine with the power of what no line explains.
-    """
-
-    amplitudes: ComplexArray
+    amplitudes: ComplexArray  # c of each part Re(c exp(jωt)), shape (lines, signals)
+    # Amplitude of a sine with the power of what no line explains, shape (signals,).
     rest: FloatArray
 
 
@@ -51,10 +44,6 @@ def fit_lines(times: FloatArray, signals: FloatArray, omega: FloatArray) -> Line
         Their values.
     omega : ndarray, shape (lines,)
         Frequencies in rad/s, above zero.
-
-    Returns
-    -------
-    Lines
 
     Notes
     -----

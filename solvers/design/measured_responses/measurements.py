@@ -56,24 +56,15 @@ class MeasuringOptions(IntegrationOptions, total=False):
 
 @dataclass
 class Measurement:
-    """What is measured, and the responses found so far.
+    """What is measured, and the responses found so far."""
 
-    Attributes
-    ----------
-    context : Context
-        Where the runs begin.
-    omega, amplitude : ndarray, shape (n,)
-        Frequencies in rad/s, and amplitudes of the input.
-    period : float or None
-        From one reading of the outputs to the next, in s.
-    tolerance, max_periods, options, attempt
-        As for `frequency_response`, and the beginning of messages.
-    """
-
-    context: Context
+    context: Context  # where the runs begin
+    # omega, amplitude: frequencies in rad/s, and amplitudes of the input, shape (n,).
     omega: FloatArray
     amplitude: FloatArray
-    period: float | None
+    period: float | None  # from one reading of the outputs to the next, in s
+    # tolerance, max_periods, options, attempt: as for `frequency_response`, and the beginning of
+    # messages.
     tolerance: float
     max_periods: float
     options: MeasuringOptions

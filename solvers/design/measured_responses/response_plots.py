@@ -172,8 +172,12 @@ def plot_limit_cycles(
     inverse = -1.0 / gains[gains != 0.0]
     centers = -self.model.frequency_response(self.frequencies)[:, 0, 0]
     reach = 2.5 * float(np.max(np.abs(centers))) if len(centers) else 2.0 * np.min(np.abs(inverse))
-    around = self.frequencies if len(self) else np.abs(self.model.poles[:1]) + 1e-300
-    grid = np.geomspace(1e-2 * np.min(around), 1e2 * np.max(around), 10 * _POINTS)
+    period = self.model.period
+    end = np.inf if period is None else np.pi / period
+    slow = np.abs(self.model.poles[:1]) + 1e-300 if period is None else np.array([0.1 * end])
+    around = self.frequencies if len(self) else slow
+    highest = min(1e2 * np.max(around), end)
+    grid = np.geomspace(1e-2 * np.min(around), highest, 10 * _POINTS)
     curve = -self.model.frequency_response(grid)[:, 0, 0]
     ax.plot(curve.real, curve.imag, color=COLORS[0], label="L(jω), the linear rest")
     ax.plot(inverse.real, inverse.imag, color=COLORS[1], label="-1/N(A)")

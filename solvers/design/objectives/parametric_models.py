@@ -21,13 +21,10 @@ import numpy as np
 import numpy.typing as npt
 
 from flexure.diagrams.checks.errors import EvaluationError
-from flexure.diagrams.concurrency.threads import cached_property
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.contexts.cut_wires import cut_wires
 from flexure.diagrams.contexts.store import Store
 from flexure.diagrams.contexts.value_places import Place, Way, find_place
-from flexure.diagrams.scalars.derivatives.jacobians import directional
-from flexure.diagrams.scalars.derivatives.simplification import simplify
 from flexure.diagrams.values.arrays import FloatArray
 from flexure.solvers.analysis.equations.equations import (
     Variable,
@@ -40,18 +37,15 @@ from flexure.solvers.analysis.equations.equations import (
     slot_of,
     wire_at,
 )
-from flexure.solvers.analysis.equations.kept_equations import (
-    TracedEquations,
-    TracedNumbers,
-    kept_equations,
-)
+from flexure.solvers.analysis.equations.kept_equations import TracedEquations, kept_equations
+from flexure.solvers.analysis.equations.second_slopes import SecondSlopes
 from flexure.solvers.analysis.equations.tangents import (
     constraint_ports,
     quaternions_and_locked,
     require_holding,
     tangent,
 )
-from flexure.solvers.analysis.linear_models.linear_inputs import LinearInputs
+from flexure.solvers.analysis.linear_models.linear_inputs import LinearInputs, closing
 from flexure.solvers.design.objectives.point_motions import PointMotion
 from flexure.solvers.tracing.exact_jacobian import ExactJacobian, numbers_of, state_keys
 from flexure.solvers.tracing.signals import can_be_read
@@ -77,24 +71,6 @@ class Request:
     inputs: tuple[Way, ...] = ()
     outputs: tuple[Way | PointMotion, ...] = ()  # as for it, and velocities of points
     openings: tuple[Way, ...] = ()
-
-
-class _Bend:
-    """Second derivatives of the rows along two directions, which are further states of the code."""
-
-    def __init__(self, rows: list[Any], columns: list[Key], keys: list[Key], size: int) -> None:
-        self._given = rows, columns, keys, size
-
-    @cached_property
-    def code(self) -> TracedNumbers:
-        """The derivatives along a direction of the columns, and one of all keys behind it."""
-        rows, columns, keys, n = self._given
-        ends = n + len(columns), n + len(columns) + len(keys)
-        first, second = (
-            [((STATE, 0, 0), k) for k in range(*span)] for span in ((n, ends[0]), ends)
-        )
-        slopes = simplify(directional(rows, columns, first))
-        return TracedNumbers(simplify(directional(slopes, keys, second)), ends[1])
 
 
 @dataclass(frozen=True, eq=False)
@@ -223,7 +199,7 @@ class ParametricModel:
     def _traced(self, columns: list[Key]) -> TracedEquations:
         layout = self._inside.store.layout
         rows = trace(layout, self._read, as_gain=True)
-        bend = _Bend(rows, columns, self._keys, layout.num_states)
+        bend = SecondSlopes(rows, columns, self._keys, layout.num_states)
         return TracedEquations(layout, rows, self._keys, more=bend)
 
     def _read(self, store: Store) -> list[Any]:
@@ -273,14 +249,8 @@ class ParametricModel:
         rows = [*range(n), *(self._shown.start + k for k in outputs)]
         closed = np.ones((q, 1))
         closed[[n + k - behind.start for k in opened]] = 0.0
-        coming = closed * point.matrix[self._coming, :count]
-        going = np.linalg.inv(np.eye(q) - coming[:, behind])
-        left = np.zeros((len(rows), len(point.matrix)))
-        left[range(len(rows)), rows] = 1.0
-        left[:, self._coming] = point.matrix[rows, behind] @ going * closed.T
-        right = np.eye(count)
-        right[behind] = going @ np.hstack([coming[:, : behind.start], np.eye(q)])
-        right = right[:, [*range(n), *(n + k for k in inputs)]]
+        left, right = closing(point.matrix[:, :count], closed)
+        left, right = left[rows], right[:, [*range(n), *(n + k for k in inputs)]]
         whole = point.matrix[rows, :count] @ right
         normals = point.matrix[self._errors, :n]
         T = tangent(
@@ -355,15 +325,8 @@ class ParametricModel:
     def _changes(self, point: ModelPoint) -> FloatArray:
         """Return dM/dp, one matrix for each parameter."""
         if "changes" not in point.made:
-            bend: _Bend = self._equations.more
-            ways, count = self._ways(point), self._num_columns
-            run = bend.code.bound(point.store)
-            changes = np.zeros((ways.shape[1], len(point.values), count))
-            for number, way in enumerate(ways.T):
-                for k, column in enumerate(np.eye(count)):
-                    states = np.concatenate([point.store.x, column, way])
-                    changes[number, :, k] = run(point.store.time, states)
-            point.made["changes"] = changes
+            bend: SecondSlopes = self._equations.more
+            point.made["changes"] = bend.changes(point.store, self._ways(point))
         return point.made["changes"]
 
     def _rest(self, point: ModelPoint) -> tuple[FloatArray, npt.NDArray[np.intp]]:

@@ -27,26 +27,15 @@ class Collocation:
 
     The state of an interval is the polynomial whose rate is that of the equations at the stages.
     Instants are parts of the duration, 0 to 1.
-
-    Attributes
-    ----------
-    method : str
-        One of `METHODS`: Lobatto IIIA, which is Hermite-Simpson with three points, or Radau IIA.
-    count : int
-        Number of points at which rates are matched in each interval.
-    kind : {"linear", "hold"}
-        How inputs go on between the nodes of the mesh.
-    mesh : ndarray, shape (n + 1,)
-        Nodes between the intervals.
-    shares_ends : bool
-        Whether the end of an interval and the beginning of the next one are evaluated at once; not
-        where the equations jump in time.
     """
 
+    # One of `METHODS`: Lobatto IIIA, which is Hermite-Simpson with three points, or Radau IIA.
     method: str
-    count: int
-    kind: str
-    mesh: FloatArray
+    count: int  # number of points at which rates are matched in each interval
+    kind: str  # of `KINDS`: how inputs go on between the nodes of the mesh
+    mesh: FloatArray  # nodes between the intervals, shape (n + 1,)
+    # Whether the end of an interval and the beginning of the next one are evaluated at once; not
+    # where the equations jump in time.
     shares_ends: bool = True
     lengths: FloatArray = field(init=False)
     points: FloatArray = field(init=False)

@@ -22,25 +22,14 @@ NEAR = {"mu_init": 1e-3, "bound_push": 1e-6, "bound_frac": 1e-6, "constr_viol_to
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a run of the solver ended.
+    """How a run of the solver ended."""
 
-    Attributes
-    ----------
-    unknowns : ndarray
-        The solution, or the best point: with the smallest objective of those that keep the
-        constraints, else the one that comes nearest to keeping them.
-    status : str
-        What IPOPT says.
-    iterations : int
-        Number of iterations.
-    violation : float
-        By how much the scaled constraints are broken.
-    """
-
+    # The solution, or the best point: with the smallest objective of those that keep the
+    # constraints, else the one that comes nearest to keeping them.
     unknowns: FloatArray
-    status: str
-    iterations: int
-    violation: float
+    status: str  # what IPOPT says
+    iterations: int  # number of iterations
+    violation: float  # by how much the scaled constraints are broken
 
     @property
     def solved(self) -> bool:

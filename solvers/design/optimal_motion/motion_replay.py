@@ -19,13 +19,7 @@ from flexure.solvers.simulation.simulation import simulate
 
 
 class Player:
-    """A system with values for all but its free inputs, at which copies of it get sources.
-
-    Raises
-    ------
-    EvaluationError
-        When a copy of the system does not have equations of its own.
-    """
+    """A system with values for all but its free inputs, at which copies of it get sources."""
 
     def __init__(self, context: Context, inputs: list[Variable], attempt: str) -> None:
         self._context, self._inputs = context, inputs

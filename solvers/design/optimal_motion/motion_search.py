@@ -39,23 +39,13 @@ _SMALL = 1e-6  # of its nominal size: a state that stays below hardly moves
 
 @dataclass(frozen=True, eq=False)
 class Found:
-    """The end of a search.
+    """The end of a search."""
 
-    Attributes
-    ----------
-    plan : Plan
-        The last solution, or the best point of a run that did not end with one.
-    replay : SimulationResult or None
-        The replay of its inputs; None if there was none.
-    replay_error : float
-        Largest distance of a state from its plan, in units of its size; infinite without a replay.
-    iterations, refinements : int
-        Iterations of the solver in all, and how often the mesh was refined.
-    """
-
-    plan: Plan
-    replay: SimulationResult | None
+    plan: Plan  # the last solution, or the best point of a run that did not end with one
+    replay: SimulationResult | None  # the replay of its inputs; None if there was none
+    # Largest distance of a state from its plan, in units of its size; infinite without a replay.
     replay_error: float
+    # iterations, refinements: iterations of the solver in all, and how often the mesh was refined.
     iterations: int
     refinements: int
 
@@ -195,13 +185,7 @@ class MotionSearch:
         return minimize(self._ca, made.program, bounds, start, near=near, **self._options())
 
     def _from_feasible_point(self, made: Transcription, outcome: Outcome) -> Outcome:
-        """Begin again where all constraints are kept; refuse a problem without such a point.
-
-        Raises
-        ------
-        EvaluationError
-            The text names the constraint that must be broken, and by how much.
-        """
+        """Begin again where all constraints are kept; refuse a problem without such a point."""
         bounds = made.lower, made.upper, made.row_lower, made.row_upper
         rows = np.arange(made.equations, len(made.row_lower))
         points = made.soft.shape[1]

@@ -83,11 +83,6 @@ class NodeFunctions:
     path_lower, path_upper, end_lower, end_upper, start_lower, start_upper : ndarray
         Bounds of states followed by inputs, where signals of the path and the end are these. The
         bounds of inputs at the start hold everywhere.
-
-    Raises
-    ------
-    EvaluationError
-        When an event sets discrete values that depend on states.
     """
 
     def __init__(self, ca: Any, problem: MotionProblem) -> None:
@@ -220,11 +215,6 @@ class NodeFunctions:
 
         Pairs of random points are halved where conditions differ between them, until they are
         neighbors: if the rates or signals still differ, they jump there.
-
-        Raises
-        ------
-        EvaluationError
-            The text names the block.
         """
         if not self._trace.decisions:
             return

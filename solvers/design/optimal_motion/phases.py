@@ -31,31 +31,19 @@ _POINTS = 9  # of a phase, at which functions show on which side they stay
 
 @dataclass(frozen=True, eq=False)
 class Phase:
-    """A stretch of a motion between events.
+    """A stretch of a motion between events."""
 
-    Attributes
-    ----------
-    snapshot : Snapshot
-        The discrete values during it.
-    begin, end : float
-        Its time in the run in seconds.
-    sides : list of (int, float, float)
-        Witness functions that keep a sign during it: the number of the event, the sign, and the
-        largest magnitude in the run.
-    event : int or None
-        The event that ends it; none ends the last phase.
-    rounds : list of (list of int, Snapshot)
-        Updates that run together at its end, with the discrete values that they read.
-    last : ndarray
-        The states of the run where it ends.
-    """
-
-    snapshot: Snapshot
+    snapshot: Snapshot  # the discrete values during it
+    # begin, end: its time in the run in seconds.
     begin: float = 0.0
     end: float = 0.0
+    # Witness functions that keep a sign during it: the number of the event, the sign, and the
+    # largest magnitude in the run.
     sides: list[tuple[int, float, float]] = field(default_factory=list)
-    event: int | None = None
+    event: int | None = None  # the event that ends it; none ends the last phase
+    # Updates that run together at its end, with the discrete values that they read.
     rounds: list[tuple[list[int], Snapshot]] = field(default_factory=list)
+    # The states of the run where it ends.
     last: FloatArray = field(default_factory=lambda: np.zeros(0))
 
 

@@ -45,8 +45,8 @@ class Polish:
 
     how: str  # how the search went downhill
     best: int  # index of the trial with the answer
-    # How far the coordinates moved when the descent was repeated; infinite where it is flat, shape
-    # (n,).
+    # How far the coordinates moved when the descent was repeated; infinite where it is flat,
+    # shape (n,).
     precision: FloatArray
 
 

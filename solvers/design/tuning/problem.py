@@ -192,6 +192,11 @@ class Problem:
                 self.failure = self.failure or error
         return Level(values, excesses, slopes, decay, decay_slopes, stable)
 
+    @property
+    def is_exact(self) -> bool:
+        """Whether no derivative was one of differences."""
+        return all(not isinstance(m, SampledModel) or m.is_exact for m in self._models)
+
     # The search ------------------------------------------------------------------------------
 
     def worst(self, level: Level, *, free: bool) -> float:

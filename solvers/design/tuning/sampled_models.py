@@ -1,4 +1,8 @@
-"""Sampled linear models whose parameters vary, with derivatives by differences of exact models."""
+"""Sampled linear models whose parameters vary, with the derivatives of their matrices.
+
+Derivatives of exponentials and of updates are exact, by the trace. Where the matrices change with
+time or along the run of a period, derivatives are central differences of exact models.
+"""
 
 from __future__ import annotations
 
@@ -11,8 +15,11 @@ import numpy as np
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.contexts.value_places import Way
 from flexure.diagrams.values.arrays import FloatArray
-from flexure.solvers.analysis.equations.equations import find_variables
+from flexure.solvers.analysis.equations.equations import find_ports, find_variables
+from flexure.solvers.analysis.equations.linear_notes import gains
+from flexure.solvers.analysis.linear_models.linear_inputs import LinearInputs
 from flexure.solvers.analysis.linear_models.linearization import linearized
+from flexure.solvers.analysis.sampled.sampling import SampledEquations
 from flexure.solvers.design.objectives.parametric_models import Realization, Request
 
 _STEP = float(np.finfo(float).eps ** (1 / 3))
@@ -42,6 +49,11 @@ class SampledModel:
         Beginning of messages.
     period : float
         Of the models, in s.
+
+    Attributes
+    ----------
+    is_exact : bool
+        Whether all derivatives so far were exact.
     """
 
     def __init__(
@@ -56,6 +68,7 @@ class SampledModel:
         self._variables = find_variables(context, list(parameters), attempt)
         self.num_parameters = sum(len(variable.keys) for variable in self._variables)
         self._requests, self._attempt, self._period = requests, attempt, period
+        self.is_exact = True
 
     def at(self, context: Context) -> SampledPoint:
         """Return a point at the values of a context."""
@@ -89,18 +102,34 @@ class SampledModel:
     ) -> FloatArray:
         """Return the derivatives by the parameters, as `ParametricModel.slopes` does."""
         if number not in point.made:
-            changes = []
-            for variable in self._variables:
-                numbers = variable.read(point.context.store)
-                for k in range(len(numbers)):
-                    step = np.zeros(len(numbers))
-                    step[k] = _STEP * max(abs(numbers[k]), _SMALLEST)
-                    ends = []
-                    for sign in (1.0, -1.0):
-                        beside = point.context.clone()
-                        variable.write(beside.store, numbers + sign * step)
-                        found = self._realization(beside, number)
-                        ends.append(np.block([[found.A, found.B], [found.C, found.D]]))
-                    changes.append((ends[0] - ends[1]) / (2.0 * step[k]))
-            point.made[number] = np.array(changes)
+            exact = self._exact_changes(point.context, number)
+            self.is_exact = self.is_exact and exact is not None
+            point.made[number] = self._differences(point, number) if exact is None else exact
         return np.asarray(np.tensordot(point.made[number], weights, 2))
+
+    def _exact_changes(self, context: Context, number: int) -> FloatArray | None:
+        """Return the derivatives of a model by the parameters, if they are known."""
+        request = self._requests[number]
+        entries = LinearInputs(context, request.inputs, request.openings, self._attempt)
+        outputs = cast("list[Way]", list(request.outputs))
+        places = find_ports(context.system, outputs, "an output")
+        as_gain = any(gains(entries.context))
+        sampled = SampledEquations(entries, places, self._period, self._attempt, as_gain=as_gain)
+        return sampled.slopes_by(self._variables)
+
+    def _differences(self, point: SampledPoint, number: int) -> FloatArray:
+        """Return central differences of a model by the parameters."""
+        changes = []
+        for variable in self._variables:
+            numbers = variable.read(point.context.store)
+            for k in range(len(numbers)):
+                step = np.zeros(len(numbers))
+                step[k] = _STEP * max(abs(numbers[k]), _SMALLEST)
+                ends = []
+                for sign in (1.0, -1.0):
+                    beside = point.context.clone()
+                    variable.write(beside.store, numbers + sign * step)
+                    found = self._realization(beside, number)
+                    ends.append(np.block([[found.A, found.B], [found.C, found.D]]))
+                changes.append((ends[0] - ends[1]) / (2.0 * step[k]))
+        return np.array(changes)

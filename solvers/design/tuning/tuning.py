@@ -225,8 +225,8 @@ def tune(
     region, then sequential quadratic programming (SciPy's HiGHS and SLSQP). Each peak of a gain
     over frequency is a constraint of its own, so that peaks of one height are leveled. Derivatives
     are exact: ``dG = C (jω - A)⁻¹ dA (jω - A)⁻¹ B + ...`` with the derivatives of the matrices from
-    the trace. With ``period``, those of the matrices are central differences of exact sampled
-    models.
+    the trace, with ``period`` also of exponentials and updates. Where a sampled model changes with
+    time or along the run of a period, its derivatives are central differences.
 
     Stability comes first: from unstable values, the decay of the slowest poles is raised. Poles at
     zero that nothing feeds back are left out there. Reached goals keep as much reserve as
@@ -382,9 +382,7 @@ def _answer(
     rows = {path: each[0] for path, each in space.values(point[np.newaxis]).items()}
     values = {path: each.item() if each.size == 1 else each for path, each in rows.items()}
     stable = bool(level.stable.all())
-    slopes = (
-        "exact derivatives" if period is None else "derivatives of sampled models by differences"
-    )
+    slopes = "exact derivatives" if problem.is_exact else "some derivatives by differences"
     return Tune(
         values=ByPath(system, values, "what was tuned"),
         achieved=achieved,

@@ -15,9 +15,10 @@ import numpy as np
 
 from flexure.diagrams import scalars
 from flexure.diagrams.contexts.store import Store
-from flexure.diagrams.scalars.derivatives.differentiation import gradient, is_zero
+from flexure.diagrams.scalars.derivatives.differentiation import gradient
 from flexure.diagrams.scalars.derivatives.simplification import simplify
 from flexure.diagrams.scalars.expressions.expression import Symbol, reachable
+from flexure.diagrams.scalars.expressions.solutions import is_zero
 from flexure.diagrams.scalars.expressions.vocabulary import JUMPING
 from flexure.diagrams.systems.layout import Layout
 from flexure.diagrams.values.arrays import FloatArray
@@ -131,11 +132,6 @@ class AdjointProgram(OwnFunctions):
     equations : AdjointEquations
         The products.
 
-    Attributes
-    ----------
-    pulled, shown : Address
-        Of the functions.
-
     Raises
     ------
     TraceError
@@ -144,5 +140,6 @@ class AdjointProgram(OwnFunctions):
 
     def __init__(self, layout: Layout, equations: AdjointEquations) -> None:
         super().__init__(layout)
+        # pulled, shown: of the functions.
         self.pulled = self._made(equations.pulled, "products with derivatives of rates")
         self.shown = self._made(equations.shown, "products with derivatives of outputs")

@@ -32,44 +32,19 @@ _UNROLLED = (
 
 @dataclass(frozen=True)
 class NativeMethod:
-    """The data of a method that the translation of its loops needs.
+    """The data of a method that the translation of its loops needs."""
 
-    Attributes
-    ----------
-    name : str
-        As in `flexure.solvers.integration.methods.methods.METHOD_NAMES`.
-    tableau : ExplicitTableau, RosenbrockTableau or DiagonallyImplicitTableau
-        Its coefficients.
-    last : int
-        The row of the slopes that holds the slope at the new state.
-    rows : int
-        Number of rows of slopes and stages.
-    bends : int
-        Number of rows of coefficients of the interpolant.
-    largest_factor : float
-        By which a step may be longer than the one before.
-    linear : bool
-        Whether a step solves linear equations.
-    iterative : bool
-        Whether it does so until nonlinear ones hold.
-    beta : float
-        Weight of the error before the last in step-size control.
-    threshold : float
-        Of the test for stiffness; 0.0 for methods that have none.
-    difference : tuple of float
-        The difference of the last two points of a step as a sum of slopes, divided by the step.
-    """
-
-    name: str
-    tableau: Any
-    last: int
-    rows: int
-    bends: int
-    largest_factor: float
-    linear: bool = False
-    iterative: bool = False
-    beta: float = 0.0
-    threshold: float = 0.0
+    name: str  # as in `flexure.solvers.integration.methods.methods.METHOD_NAMES`
+    tableau: Any  # its coefficients
+    last: int  # the row of the slopes that holds the slope at the new state
+    rows: int  # number of rows of slopes and stages
+    bends: int  # number of rows of coefficients of the interpolant
+    largest_factor: float  # by which a step may be longer than the one before
+    linear: bool = False  # whether a step solves linear equations
+    iterative: bool = False  # whether it does so until nonlinear ones hold
+    beta: float = 0.0  # weight of the error before the last in step-size control
+    threshold: float = 0.0  # of the test for stiffness; 0.0 for methods that have none
+    # The difference of the last two points of a step as a sum of slopes, divided by the step.
     difference: tuple[float, ...] = ()
 
     @property

@@ -40,29 +40,14 @@ _WORK = 1_000_000  # tries times states, at most, until a loop looks whether it 
 
 @dataclass(frozen=True)
 class EnsembleRuns:
-    """Definition of the runs of an ensemble.
+    """Definition of the runs of an ensemble."""
 
-    Attributes
-    ----------
-    starts : ndarray, shape (N,)
-        Times at which they begin.
-    initial : ndarray, shape (N, n)
-        States then.
-    env : ndarray
-        Numbers of the environment that they share.
-    places : ndarray, shape (G,)
-        Entries of the environment in which they differ.
-    table : ndarray, shape (N, G)
-        The numbers there.
-    breaks : ndarray, shape (B,) or (N, B)
-        Ascending break times, of all runs or of each; infinity at the end.
-    """
-
-    starts: FloatArray
-    initial: FloatArray
-    env: FloatArray
-    places: NDArray[np.int64]
-    table: FloatArray
+    starts: FloatArray  # times at which they begin, shape (N,)
+    initial: FloatArray  # states then, shape (N, n)
+    env: FloatArray  # numbers of the environment that they share
+    places: NDArray[np.int64]  # entries of the environment in which they differ, shape (G,)
+    table: FloatArray  # the numbers there, shape (N, G)
+    # Ascending break times, of all runs or of each; infinity at the end, shape (B,) or (N, B).
     breaks: FloatArray
 
     def part(self, first: int, last: int) -> EnsembleRuns:
@@ -80,40 +65,24 @@ class EnsembleRuns:
 
 @dataclass
 class Outcome:
-    """Outcomes of the runs.
+    """Outcomes of the runs."""
 
-    Attributes
-    ----------
-    finals : ndarray, shape (N, n)
-        States at the end.
-    ends : ndarray, shape (N,)
-        Times at the end.
-    outcomes : ndarray of int, shape (N,)
-        How they ended, in the words of `flexure.solvers.native.kernels.ensembles.ensemble`.
-    steps : ndarray of int, shape (N,)
-        Steps taken.
-    left : ndarray, shape (N,)
-        The largest deviations from where states belong that projections have left, or zero.
-    samples : ndarray, shape (N, K, S)
-        Components of the signals at the times of samples; anything in runs that did not come to
-        the end.
-    dense : DenseOutput
-        The components that are followed, in all steps; NaN where no step was taken.
-    threads : int
-        On how many threads they ran.
-    interruption : KeyboardInterrupt or None
-        Why some runs are unfinished, if so.
-    """
-
-    finals: FloatArray
-    ends: FloatArray
+    finals: FloatArray  # states at the end, shape (N, n)
+    ends: FloatArray  # times at the end, shape (N,)
+    # How they ended, in the words of `flexure.solvers.native.kernels.ensembles.ensemble`,
+    # shape (N,).
     outcomes: NDArray[np.int64]
-    steps: NDArray[np.int64]
+    steps: NDArray[np.int64]  # steps taken, shape (N,)
+    # The largest deviations from where states belong that projections have left, or zero,
+    # shape (N,).
     left: FloatArray
+    # Components of the signals at the times of samples; anything in runs that did not come to the
+    # end, shape (N, K, S).
     samples: FloatArray
+    # The components that are followed, in all steps; NaN where no step was taken.
     dense: DenseOutput
-    threads: int
-    interruption: KeyboardInterrupt | None = None
+    threads: int  # on how many threads they ran
+    interruption: KeyboardInterrupt | None = None  # why some runs are unfinished, if so
 
 
 def integrate_runs(
@@ -201,12 +170,9 @@ def _in_threads(
     pieces: list[FloatArray],
     watch: Callable[[], None] | None,
 ) -> None:
-    """Run a loop on all memories, each in a thread of its own, until an event is set.
-
-    This thread watches between the calls of its loop. The output of their steps is read then.
-
-    A try in all lanes takes about so many operations.
-    """
+    """Run a loop on all memories, each in a thread of its own, until an event is set."""
+    # This thread watches between the calls of its loop. The output of their steps is read then. A
+    # try in all lanes takes about so many operations.
     loop = library.function("integrate", ctypes.c_int64, ctypes.c_void_p)
 
     def work(memory: StructureArrays, watch: Callable[[], None] | None = None) -> None:

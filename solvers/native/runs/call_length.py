@@ -17,17 +17,13 @@ class CallLength:
         The largest number.
     work : float
         Operations of one piece of work, roughly; too many make the first call too short.
-
-    Attributes
-    ----------
-    length : int
-        The number; at least one.
     """
 
     __slots__ = ("_most", "length")
 
     def __init__(self, most: int, work: float) -> None:
         self._most = most
+        # The number; at least one.
         self.length = self._within(_MOMENT / (_OPERATION * max(work, 1.0)))
 
     def measured(self, pieces: int, seconds: float) -> None:

@@ -49,11 +49,6 @@ class StepRepeater:
         Whether the ends of its steps were moved to where they belong.
     projecting : ndarray, optional
         The environment of the projection, if there was code of it.
-
-    Attributes
-    ----------
-    retraced : deque
-        The latest rows whose steps were repeated, and all their states.
     """
 
     def __init__(
@@ -74,6 +69,7 @@ class StepRepeater:
         self._tolerances = rtol, atol
         self._projects = projects
         self._projecting = None if projecting is None else projecting.copy()
+        # The latest rows whose steps were repeated, and all their states.
         self.retraced: deque[tuple[StepRows, FloatArray]] = deque(maxlen=_RETRACED)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -200,13 +196,7 @@ def _remake(
 
 
 class NativeStep:
-    """The interpolant of one step; called like SciPy's.
-
-    Attributes
-    ----------
-    t_old, t : float
-        Begin and end of the step in seconds, also when an event cut it.
-    """
+    """The interpolant of one step; called like SciPy's."""
 
     __slots__ = ("clip", "discrete", "maker", "t", "t_old", "x_old")
 
@@ -220,6 +210,7 @@ class NativeStep:
         clip: float = math.inf,
     ) -> None:
         self.maker = maker
+        # t_old, t: begin and end of the step in seconds, also when an event cut it.
         self.t_old = t_old
         self.t = t
         self.x_old = x_old

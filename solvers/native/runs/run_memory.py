@@ -33,26 +33,15 @@ class StructureArrays:
         The structure.
     fields : ctypes.Structure, optional
         Where it is; new memory when omitted.
-
-    Attributes
-    ----------
-    kind : type of Structure
-        As above.
-    fields : ctypes.Structure
-        The structure; plain fields are read and written as attributes.
-    arrays : dict
-        The arrays behind the other fields.
-    code : dict
-        The addresses of the functions behind them.
-    parts : dict
-        The structures that are fields of it, each with its own arrays.
     """
 
     def __init__(self, kind: Any, fields: Any = None) -> None:
         self.kind = kind
+        # The structure; plain fields are read and written as attributes.
         self.fields: Any = kind.new() if fields is None else fields
-        self.arrays: dict[str, NDArray[Any]] = {}
-        self.code: dict[str, Any] = {}
+        self.arrays: dict[str, NDArray[Any]] = {}  # the arrays behind the other fields
+        self.code: dict[str, Any] = {}  # the addresses of the functions behind them
+        # The structures that are fields of it, each with its own arrays.
         self.parts: dict[str, StructureArrays] = {
             name: StructureArrays(part, getattr(self.fields, name))
             for name, part in parts_of(kind).items()

@@ -37,17 +37,10 @@ WITH_COLUMNS = tuple(
 
 
 class Line(NamedTuple):
-    """A piece of an input: a straight line in time.
+    """A piece of an input: a straight line in time."""
 
-    Attributes
-    ----------
-    slot : int
-        Of the input.
-    base, tilt : ndarray
-        Its value where the line begins, and by how much it changes in a second.
-    """
-
-    slot: int
+    slot: int  # of the input
+    # base, tilt: its value where the line begins, and by how much it changes in a second.
     base: FloatArray
     tilt: FloatArray
 

@@ -45,8 +45,8 @@ class DenseOutput:
     # begin, end: times at which pieces begin and end, ascending in each run, shape (S,).
     begin: FloatArray
     end: FloatArray
-    # The first piece of each run, and behind the last one of all; no run is without a piece, shape
-    # (N + 1,).
+    # The first piece of each run, and behind the last one of all; no run is without a piece,
+    # shape (N + 1,).
     first: NDArray[np.intp]
     values: FloatArray  # components of the signals, shape (S, nodes, W)
 

@@ -21,8 +21,8 @@ class Seen(NamedTuple):
     """A convex thing as the camera sees it."""
 
     hull: FloatArray  # points to the right, upwards and to the viewer, shape (n, 3)
-    # Outward normals n and distances d, n x <= d, along the same axes; k = 0 for a line, shape (k,
-    # 4).
+    # Outward normals n and distances d, n x <= d, along the same axes; k = 0 for a line,
+    # shape (k, 4).
     planes: FloatArray
 
 

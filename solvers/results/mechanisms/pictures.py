@@ -50,16 +50,16 @@ class Motion:
 
     plant: Plant
     context: Context  # gives the places on the bodies that are shown
-    # For each picture and body the rotation matrix row by row, then the position, shape (count,
-    # bodies, 12).
+    # For each picture and body the rotation matrix row by row, then the position,
+    # shape (count, bodies, 12).
     poses: FloatArray
     captions: Sequence[str]  # what is written above each picture
-    # Forces in the world at the arrows of the scene; none are drawn when omitted, shape (count,
-    # arrows, 3), optional.
+    # Forces in the world at the arrows of the scene; none are drawn when omitted,
+    # shape (count, arrows, 3), optional.
     forces: FloatArray | None = None
     traced: Sequence[Frame] = ()  # frames whose paths are drawn
-    # Stresses of each of the `ribbons` of the plant; no colors are made of them when omitted, shape
-    # (count, ...), optional.
+    # Stresses of each of the `ribbons` of the plant; no colors are made of them when omitted,
+    # shape (count, ...), optional.
     stresses: Sequence[FloatArray] | None = None
 
     def __post_init__(self) -> None:

@@ -19,7 +19,7 @@ from flexure.solvers.results.measures.interpolation_nodes import (
 _PLACES = 0.5 * (1.0 + np.array([*NODES[:-2], CHECK, *NODES[-2:]]))
 _STILL = 4.0  # spacings of time, over which nothing moves, as in simulations
 _FEW = 1000  # pieces that may be halved at once, beside two in each step
-_AT_ONCE = 20_000  # pieces, which bounds the memory for them
+_AT_ONCE = 5_000  # pieces, which bounds the memory for them
 
 
 def dense_signals(

@@ -90,26 +90,13 @@ class Snapshot:
 
 @dataclass
 class Piece:
-    """A stretch of time without updates.
+    """A stretch of time without updates."""
 
-    Attributes
-    ----------
-    times : list of float
-        Accepted step times, first and last included.
-    states : list of ndarray
-        Continuous state at these times.
-    interpolants : list of callable
-        One per step.
-    snapshot : Snapshot
-        Discrete and abstract state during the stretch.
-    last : float
-        Time to evaluate at instead of the end; just before it when equations jump there.
-    """
-
-    times: list[float]
-    states: list[FloatArray]
-    snapshot: Snapshot
-    interpolants: list[Interpolant] = field(default_factory=list)
+    times: list[float]  # accepted step times, first and last included
+    states: list[FloatArray]  # continuous state at these times
+    snapshot: Snapshot  # discrete and abstract state during the stretch
+    interpolants: list[Interpolant] = field(default_factory=list)  # one per step
+    # Time to evaluate at instead of the end; just before it when equations jump there.
     last: float = np.inf
 
     def append(self, time: float, x: FloatArray, interpolant: Interpolant) -> None:
@@ -226,25 +213,16 @@ class Ledger(NamedTuple):
     Attributes
     ----------
     sources : list of Rows
-    kept : ndarray of int
-        The rows that count, numbered through all sources: not those of pieces that others replace
-        at the same instant.
-    times : ndarray
-        Of the rows that count.
-    first : ndarray of int
-        Which of these begin pieces.
-    limits : ndarray
-        Times to evaluate at instead of the ends of the pieces, as `Piece.last`.
-    ends : ndarray of int
-        How many rows there are up to the end of each source.
     """
 
     sources: list[Rows]
+    # The rows that count, numbered through all sources: not those of pieces that others replace at
+    # the same instant.
     kept: NDArray[np.intp]
-    times: FloatArray
-    first: NDArray[np.intp]
-    limits: FloatArray
-    ends: NDArray[np.intp]
+    times: FloatArray  # of the rows that count
+    first: NDArray[np.intp]  # which of these begin pieces
+    limits: FloatArray  # times to evaluate at instead of the ends of the pieces, as `Piece.last`
+    ends: NDArray[np.intp]  # how many rows there are up to the end of each source
 
     def by_source(self, rows: NDArray[np.intp]) -> Iterator[tuple[Rows, NDArray[np.intp], slice]]:
         """Cut ascending rows that count into those of each source, numbered as there.
@@ -293,18 +271,13 @@ class History:
     most_states : float
         Memory in bytes, beyond which it keeps few states of native steps. The others follow from
         these, and are computed when they are asked for, about a thousand steps at once.
-
-    Attributes
-    ----------
-    size : float
-        Memory that it takes, in bytes, as an estimate.
     """
 
     def __init__(
         self, context: Context, limit: float | None = None, most_states: float = math.inf
     ) -> None:
         self._parts: list[list[Piece] | Rows] = []
-        self.size = 0.0
+        self.size = 0.0  # memory that it takes, in bytes, as an estimate
         self._limit = limit
         self._most_states = most_states
         self._unthinned: list[Rows] = []
@@ -386,7 +359,7 @@ class History:
 
     def takes(self, count: int) -> bool:
         """Return whether so many rows are better appended as they are than made objects."""
-        many = count > _FEW or self._most_states < math.inf
+        many = count > _FEW or self.size > self._most_states
         return many or not isinstance(self._parts[-1], list)
 
     def append(self, rows: Rows) -> None:

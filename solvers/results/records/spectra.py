@@ -113,6 +113,15 @@ def spectrum(
     num_samples : int, optional
         Their number. When omitted, a power of two that is at least 4096, and twice the number
         of steps of the run.
+
+    Returns
+    -------
+    Spectrum
+
+    Raises
+    ------
+    ValueRefusedError
+        When the signal has several components, or samples cannot be taken.
     """
     from scipy.signal import get_window, welch
 

@@ -21,27 +21,16 @@ class NativeWay:
         What is to be carried on.
     compiled : bool or {"native", "python"}
         Whether native code is wanted, or insisted on.
-
-    Attributes
-    ----------
-    runner : NativeRunner or None
-        The compiled loops for the present values.
     """
 
     def __init__(self, simulation: SimulationState, compiled: Compiled) -> None:
         self._simulation = simulation
         self._compiled = compiled
-        self.runner: NativeRunner | None = None
+        self.runner: NativeRunner | None = None  # the compiled loops for the present values
         self._obstacle = ""  # where there are none
 
     def find(self) -> None:
-        """Find the compiled loops for the present values, or why there are none.
-
-        Raises
-        ------
-        NativeCodeError
-            When there are none and native code was insisted on.
-        """
+        """Find the compiled loops for the present values, or why there are none."""
         if not wants_native(self._compiled):
             return
         from flexure.solvers.simulation.native_runs.native_conditions import find_runner

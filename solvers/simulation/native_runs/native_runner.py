@@ -58,23 +58,12 @@ _COUNTED = (
 
 @dataclass
 class _Loop:
-    """The loop of one method, and what belongs to it.
+    """The loop of one method, and what belongs to it."""
 
-    Attributes
-    ----------
-    memory : RunMemory
-        What it reads and writes.
-    call : callable
-        Runs it on a pointer to the record.
-    call_length : CallLength
-        How many steps it takes in one call.
-    maker : StepRepeater or None
-        Repeats its steps with the present environment, when a history is kept.
-    """
-
-    memory: RunMemory
-    call: Any
-    call_length: CallLength
+    memory: RunMemory  # what it reads and writes
+    call: Any  # runs it on a pointer to the record
+    call_length: CallLength  # how many steps it takes in one call
+    # Repeats its steps with the present environment, when a history is kept.
     maker: StepRepeater | None = None
 
 
@@ -87,13 +76,6 @@ class NativeRunner:
         What is carried on.
     program : Program
         The equations of its system.
-
-    Attributes
-    ----------
-    program : Program
-        As above.
-    unsuitable : str
-        Why the loop could not take what came next, if so.
     """
 
     def __init__(self, simulation: SimulationState, program: Program) -> None:
@@ -104,7 +86,7 @@ class NativeRunner:
         self._events = NativeEvents(simulation, program)
         self._rows = RunOutput(simulation, program)
         self._loops: dict[str, _Loop] = {}
-        self.unsuitable = "no step was taken"
+        self.unsuitable = "no step was taken"  # why the loop could not take what came next, if so
 
     def begin(self) -> None:
         """Prepare the loops for a run, whatever the last one has left in them."""

@@ -52,17 +52,6 @@ class MethodChoice:
         Further options of the solver class.
     layout : Layout
         Of the system that is simulated.
-
-    Attributes
-    ----------
-    method : str or OdeSolver class
-        The method for the next motion.
-    options : dict
-        Its options.
-    first_step : float or None
-        The step with which the next motion may start.
-    changes : list of tuple
-        Time and name of every method used, and why.
     """
 
     def __init__(
@@ -74,6 +63,7 @@ class MethodChoice:
     ) -> None:
         self._layout = layout
         self._auto = isinstance(method, str) and method == "auto"
+        # The method for the next motion.
         self.method: Method = NONSTIFF_METHOD if self._auto else method
         wanted = "options to be a mapping from the names of options of the solver class"
         self.options = {} if options is None else mapping(options, wanted, "Cannot simulate")
@@ -126,7 +116,8 @@ class MethodChoice:
         """Forget what earlier runs have shown."""
         if self._auto:
             self.method = NONSTIFF_METHOD
-        self.first_step: float | None = None
+        self.first_step: float | None = None  # the step with which the next motion may start
+        # Time and name of every method used, and why.
         self.changes: list[tuple[float, str, str]] = []
         self._judged_horizon = 0.0
         self._detector: StiffnessDetector | None = None

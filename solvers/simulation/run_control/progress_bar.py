@@ -107,13 +107,7 @@ class ProgressBar:
         return self.active and time.monotonic() - self._shown_at >= pause
 
     def update(self, now: float, failed: int = 0) -> None:
-        """Show a simulation time or count, at most ten times per second of real time.
-
-        Raises
-        ------
-        KeyboardInterrupt
-            When the simulation is to stop.
-        """
+        """Show a simulation time or count, at most ten times per second of real time."""
         if self._stopping is not None and self._stopping.is_set():
             raise KeyboardInterrupt
         if not self.active:

@@ -41,37 +41,6 @@ class SimulationState:
         Whether the equations may be traced.
     max_step, max_check_interval, max_steps, isolate, monitor, show_progress, record, max_record
         As for `flexure.Simulator`, checked.
-
-    Attributes
-    ----------
-    system : System
-        The root system.
-    store : Store
-        The values of the context.
-    agenda : Agenda
-        All events.
-    derivatives : Derivatives
-        The right-hand side for integrators in Python.
-    stepwise : bool
-        Whether something wants to see every integrator step.
-    pace : Pace
-        Of the integrator, over all motions of one advance.
-    progress_bar : ProgressBar
-        Of one advance.
-    statistics : Statistics
-        What was counted since the initialization.
-    history : History or None
-        The motion so far, if it is kept.
-    most_states : float
-        As that of `History`, from the next beginning on.
-    events : DueEvents
-        The updates that wait, and what has ended the run.
-    surfaces : Surfaces
-        Where the last event has left the witness functions.
-    missed_crossings : MissedCrossings
-        Whether a method sees them leave from there.
-    manifold : Manifold
-        Where blocks declare that the state belongs.
     """
 
     def __init__(
@@ -92,10 +61,12 @@ class SimulationState:
         max_record: float | None,
     ) -> None:
         self.context = context
-        self.system = context.system
-        self.store = context.store
-        self.agenda = Agenda(context)
+        self.system = context.system  # the root system
+        self.store = context.store  # the values of the context
+        self.agenda = Agenda(context)  # all events
+        # The right-hand side for integrators in Python.
         self.derivatives = Derivatives(self.store, compiled=compiled)
+        # Where blocks declare that the state belongs.
         self.manifold = Manifold(self, compiled=compiled)
         self.choice = choice
         self.rtol, self.atol = rtol, atol
@@ -104,29 +75,32 @@ class SimulationState:
         self.max_steps = max_steps
         self.isolate = isolate
         self.monitor = monitor
+        # Whether something wants to see every integrator step.
         self.stepwise = bool(self.agenda.per_step) or monitor is not None
         self._deliberate = min(
             choice.options.get("step", math.inf), max_step, self.agenda.shortest_period
         )
         limits = Limits(steps_ahead=max_steps)
+        # Of the integrator, over all motions of one advance.
         self.pace = Pace(0.0, 0.0, limits, deliberate=self._deliberate)
-        self.progress_bar = ProgressBar(0.0, 0.0, False)
+        self.progress_bar = ProgressBar(0.0, 0.0, False)  # of one advance
         self._show_progress = show_progress
         self._stopping: threading.Event | None = None
         self._record = record
         self._max_record = max_record
-        self.most_states = math.inf
-        self.history: History | None = None
+        self.most_states = math.inf  # as that of `History`, from the next beginning on
+        self.history: History | None = None  # the motion so far, if it is kept
         self.begin()
 
     def begin(self) -> None:
         """Forget what has happened so far."""
         self.choice.begin()
         self.manifold.begin()
+        # What was counted since the initialization.
         self.statistics = Statistics(methods=self.choice.changes)
-        self.events = DueEvents(self)
-        self.surfaces = Surfaces(self)
-        self.missed_crossings = MissedCrossings(self)
+        self.events = DueEvents(self)  # the updates that wait, and what has ended the run
+        self.surfaces = Surfaces(self)  # where the last event has left the witness functions
+        self.missed_crossings = MissedCrossings(self)  # whether a method sees them leave from there
 
     def begin_history(self) -> None:
         """Keep the motion from here on, if that is wanted."""

@@ -42,18 +42,13 @@ class Manifold:
         Whose state it is.
     compiled : bool
         Whether equations may be traced.
-
-    Attributes
-    ----------
-    exists : bool
-        Whether some block declares a projection.
-    allowed : float
-        Largest deviation that is left; more than 1 where projections have left more.
     """
 
     def __init__(self, simulation: SimulationState, *, compiled: bool) -> None:
         self._simulation = simulation
+        # Whether some block declares a projection.
         self.exists = bool(simulation.store.layout.projecting)
+        # Largest deviation that is left; more than 1 where projections have left more.
         self.allowed = 1.0
         self._said = 1.0
         self._pulls, self._pulls_said, self._jump_said = 0, False, False

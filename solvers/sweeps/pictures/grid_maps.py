@@ -68,6 +68,10 @@ def plot_map(
     path : str or Path, optional
         Where to save the figure.
 
+    Returns
+    -------
+    matplotlib.axes.Axes
+
     Raises
     ------
     UnknownNameError

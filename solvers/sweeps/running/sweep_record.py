@@ -119,8 +119,8 @@ class SweepRecord:
     """Results of the runs."""
 
     finals: FloatArray  # continuous states at the end; NaN where a run failed, shape (N, n)
-    # Signals at the times of samples; NaN where a run failed, and after it was terminated, shape
-    # (N, K, size).
+    # Signals at the times of samples; NaN where a run failed, and after it was terminated,
+    # shape (N, K, size).
     samples: list[FloatArray]
     steps: NDArray[np.int64]  # accepted integrator steps, shape (N,)
     outcomes: list[str]  # how each run ended

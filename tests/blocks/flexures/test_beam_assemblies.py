@@ -11,6 +11,7 @@ from scipy.optimize import root
 import flexure as fx
 from flexure.errors import FlexureError
 from tests.support.mechanics.rods import leg
+from tests.support.tiers import thinned
 
 E, G, WIDTH, THICKNESS, LENGTH = 193e9, 78e9, 0.01, 4e-4, 0.04
 STEEL = fx.Material(E, shear_modulus=G, density=7880.0, name="steel")
@@ -329,7 +330,7 @@ def test_assemblies_have_the_dimensions_of_their_leaves() -> None:
         (fx.Hexapod, (0.0, 0.0, 0.05), wire, {"diameter": 0.002}),
         (fx.Bipod, (0.0, 0.0, 0.03), bipod, {"diameter": 0.002}),
     ]
-    for kind, at, options, changes in cases:
+    for kind, at, options, changes in thinned(cases, fast=3):
         place = np.zeros(3) + at
         builder, _, _ = carrying(kind, place, **options)
         plant = builder.build()

@@ -231,12 +231,15 @@ TENDONS = f"""
   <option gravity="0.3 0.2 -9"/>
   <worldbody>
     <site name="roof" pos="0.1 0.2 0.5"/>
-    <body name="bob" pos="0 0 0.1">
-      <joint name="x" type="slide" axis="1 0 0" ref="0.1"/><joint name="turn" axis="0 1 0"/>
-      <geom size="0.1" mass="2" {FREE}/><site name="eye" pos="0.1 0 0.05"/>
-      <body name="tip" pos="0 0 -0.4">
-        <joint name="swing" axis="0 1 0.1"/><geom size="0.05" pos="0.1 0 0" mass="1" {FREE}/>
-        <site name="end" pos="0 0 -0.1"/>
+    <body name="cart" pos="0 0 0.1">
+      <joint name="x" type="slide" axis="1 0 0" ref="0.1"/><geom size="0.1" mass="2" {FREE}/>
+      <body name="bob">
+        <joint name="turn" axis="0 1 0"/>
+        <geom size="0.1" mass="2" {FREE}/><site name="eye" pos="0.1 0 0.05"/>
+        <body name="tip" pos="0 0 -0.4">
+          <joint name="swing" axis="0 1 0.1"/><geom size="0.05" pos="0.1 0 0" mass="1" {FREE}/>
+          <site name="end" pos="0 0 -0.1"/>
+        </body>
       </body>
     </body>
   </worldbody>
@@ -252,9 +255,19 @@ TENDONS = f"""
 </mujoco>"""
 
 
-def test_tendons_pull_as_those_of_mujoco() -> None:
+@pytest.mark.parametrize("is_saved", [False, True])
+def test_tendons_pull_as_those_of_mujoco(is_saved: bool, tmp_path: Path) -> None:
     model = mujoco.MjModel.from_xml_string(TENDONS)
-    plant = fx.load_mjcf(TENDONS).build()
+    builder = fx.load_mjcf(TENDONS)
+    if is_saved:
+        _, turn, swing = builder.joints
+        gears = fx.GearPair("gears", turn, swing, ratio=-2.0, offset=-0.1)
+        builder.add_force_element(fx.CompliantCoupling("teeth", gears, stiffness=30.0))
+    plant = builder.build()
+    if is_saved:
+        assert fx.save_mjcf(plant, tmp_path / "tendons.xml") == ()
+        model = mujoco.MjModel.from_xml_path(str(tmp_path / "tendons.xml"))
+        assert model.ntendon == 5
     names, rng = ["x", "turn", "swing"], np.random.default_rng(5)
     order = [plant.tree.velocities_of(plant.joint(name)).start for name in names]
     for _ in range(5):
@@ -274,6 +287,22 @@ def test_tendons_may_have_names_of_bodies_and_factors_of_zero() -> None:
     nothing = named.replace('coef="2"', 'coef="0"')
     with pytest.warns(UserWarning, match="the tendon 'bob_tendon'"):
         fx.load_mjcf(nothing).build()
+
+
+def test_elements_that_are_no_tendons_are_not_saved_as_such(tmp_path: Path) -> None:
+    builder = fx.load_mjcf(TENDONS)
+    joints, pair = builder.joints, (builder.world, (0, 0, 1), builder.bodies[1], (0, 0, 0))
+    gears = fx.GearPair("gears", joints[1], joints[2], ratio=-2.0, offset=-0.1)
+    for element in (
+        fx.CompliantCoupling("teeth", gears, stiffness=3.0, efficiency=0.9),
+        fx.Cable("wet", *pair, free_length=0.5, stiffness=3.0, damping=0.1),
+        fx.Cable("table", *pair, free_length=0.5, deflections=[0.1, 0.2], forces=[1.0, 3.0]),
+        fx.Bumper("buffer", *pair, free_length=0.5, stiffness=3.0),
+    ):
+        builder.add_force_element(element)
+    with pytest.warns(UserWarning, match="'teeth'.*'wet'"):
+        left_out = fx.save_mjcf(builder.build(), tmp_path / "file.xml")
+    assert len(left_out) == 4
 
 
 def test_tendons_of_other_kinds_are_left_out_by_name() -> None:

@@ -10,8 +10,11 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
+from flexure.blocks.math import solve_symmetric
 from flexure.diagrams import scalars as fs
 from flexure.diagrams.scalars.derivatives.differentiation import RULES
+from flexure.diagrams.scalars.derivatives.simplification import simplify
+from flexure.diagrams.scalars.expressions.expression import reachable
 from flexure.diagrams.scalars.expressions.vocabulary import CONDITIONS, OPERATIONS
 from tests.support.tiers import for_each
 
@@ -158,12 +161,32 @@ def test_piecewise_operation_agrees_with_differences(name: str) -> None:
 # Equations in NumPy ------------------------------------------------------------------------------
 
 K = np.array([[4.0, 1.0, 0.0], [1.0, 3.0, 0.5], [0.0, 0.5, 2.0]])
+FIVE = np.vander([0.3, -0.8, 1.2, 0.9, -1.4])
+
+
+def spread(x: Any, size: int = 5) -> Any:
+    """Return a symmetric matrix of any size that depends on all of x."""
+    return sum(
+        each * np.outer(w, w)
+        for each, w in zip(x**2, np.vander([0.5, 1.1, 0.8], size), strict=True)
+    )
+
+
+def system(x: Any) -> tuple[Any, Any]:
+    """Return equations that are solved with exchanges of rows."""
+    return FIVE + 9.0 * np.eye(5)[::-1] + spread(x) / 9.0, np.concatenate([x, np.sin(x[:2])])
+
+
 EQUATIONS: dict[str, Equation] = {
     "chain rule": lambda x: np.exp(np.sin(x[0] * x[1])) / (1.0 + x[2] ** 2),
     "shared parts": lambda x: (x[0] * x[1]) * np.tanh(x[0] * x[1]) + x[0] * x[1],
     "quadratic form": lambda x: x @ K @ x,
     "norm": np.linalg.norm,
     "solve": lambda x: np.linalg.solve(K + np.diag(x**2), x)[1],
+    "solve of five": lambda x: np.linalg.solve(*system(x)) @ np.arange(5),
+    "one unknown of five": lambda x: x[0] * np.linalg.solve(*system(x))[3] ** 2,
+    "solve of symmetric five": lambda x: solve_symmetric(np.eye(5) + spread(x), x[2] * FIVE[0])[4],
+    "inverse of five": lambda x: np.sum(np.linalg.inv(system(x)[0]) * FIVE),
     "determinant": lambda x: np.linalg.det(K + np.outer(x, x)),
     "cross": lambda x: np.cross(x, [1.0, 2.0, 3.0]) @ x[::-1],
     "interpolation": lambda x: np.interp(x[0], [0.0, 1.0, 3.0], [0.0, 2.0, 3.0]) * x[1],
@@ -194,6 +217,46 @@ def test_second_derivatives_are_derivatives_of_derivatives() -> None:
     expected[0, 1] -= math.sin(a)
     expected[1, 0] -= math.sin(a)
     np.testing.assert_allclose(found, expected, rtol=1e-14)
+
+
+@for_each("name", [name for name in EQUATIONS if "five" in name])
+def test_second_derivatives_of_solutions_agree_with_differences(name: str) -> None:
+    x, keys = fs.symbols(fs.Graph(), "x", 3), keys_of(3)
+    slopes = fs.gradient(EQUATIONS[name](x), keys)
+    hessian = fs.jacobian(slopes, keys).to_array()
+    found = fs.evaluate(hessian, dict(zip(keys, POINT, strict=True)))
+    expected = central(lambda y: fs.evaluate(slopes, dict(zip(keys, y, strict=True))), POINT)
+    np.testing.assert_allclose(found, expected, rtol=1e-7, atol=1e-8)
+
+
+@pytest.mark.parametrize("solve", [solve_symmetric, np.linalg.solve])
+def test_unknowns_depend_on_their_own_equations_alone(solve: Callable[..., Any]) -> None:
+    x, number = fs.symbols(fs.Graph(), "x", 10), np.arange(10)
+    together = np.equal.outer(number % 2, number % 2)  # two systems, whose equations take turns
+    A = np.where(together, 9.0 * np.eye(10) + np.outer(np.sin(x), np.sin(x)), 0.0)
+    found = fs.jacobian(
+        solve(A, x) if solve is solve_symmetric else solve(A[::-1], x[::-1]), keys_of(10)
+    )
+    np.testing.assert_array_equal(found.rows, np.nonzero(together)[0])
+    np.testing.assert_array_equal(found.columns, np.nonzero(together)[1])
+    point = np.linspace(-1.0, 2.0, 10)
+    slopes = fs.evaluate(found.to_array(), dict(zip(keys_of(10), point, strict=True)))
+
+    def equation(y: Any) -> Any:
+        return np.linalg.solve(together * (9.0 * np.eye(10) + np.outer(np.sin(y), np.sin(y))), y)
+
+    np.testing.assert_allclose(slopes, complex_step(equation, point).T, rtol=1e-12, atol=1e-15)
+
+
+def test_derivatives_of_a_solution_take_its_factors_again() -> None:
+    lengths = []
+    for size in (6, 12):
+        x = fs.symbols(fs.Graph(), "x", 3)
+        output = solve_symmetric(np.eye(size) + spread(x, size), np.ones(size))
+        behind = len(reachable(simplify(output)))
+        slopes = simplify(fs.jacobian(simplify(output), keys_of(3)).entries)
+        lengths.append(len(reachable(slopes)) - behind)
+    assert lengths[1] < 6.0 * lengths[0]  # n², and with derivatives of the elimination n³
 
 
 #: An energy, a point at which a weight of it is exactly zero, and the matrix that it has there.
@@ -294,6 +357,13 @@ KINKS: dict[str, tuple[Equation, list[float], list[float]]] = {
     "power of zero": (lambda x: x[0] ** x[1], [0.0, 2.0], [0.0, 0.0]),
     "zeroth power of zero": (lambda x: x[0] ** (x[1] - 2.0), [0.0, 2.0], [0.0, 0.0]),
     "tanh far out": (lambda x: np.tanh(x[0]), [400.0], [0.0]),
+    "singular equations that are not chosen": (
+        lambda x: np.where(
+            x[0] > 0.5, x[1], np.linalg.solve(np.diag(x[0] - FIVE[0]), x[1] + x[0] * FIVE[0])[4]
+        ),
+        [1.0, 3.0],
+        [0.0, 1.0],
+    ),
     "fmax beside NaN": (lambda x: np.fmax(x[0], x[1]), [1.0, np.nan], [1.0, 0.0]),
     "fmin behind NaN": (lambda x: np.fmin(x[0], x[1]), [np.nan, 1.0], [0.0, 1.0]),
 }

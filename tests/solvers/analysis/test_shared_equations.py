@@ -101,7 +101,12 @@ def written_out(monkeypatch: pytest.MonkeyPatch, ask: Callable[[], Any]) -> Any:
     """Return an answer for which nothing shares code."""
     with monkeypatch.context() as patch:
         patch.setattr(shared_equations, "_MANY", 10**9)
+        patch.setattr(shared_equations, "_LONG", 10**9)
         return ask()
+
+
+#: Bounds from which on code is shared, or native without being shared.
+WAYS: dict[str, dict[str, int]] = {"shared": {}, "native": {"_MANY": 10**9, "_LONG": 0}}
 
 
 def assert_alike(found: FloatArray, expected: FloatArray) -> None:
@@ -110,9 +115,10 @@ def assert_alike(found: FloatArray, expected: FloatArray) -> None:
 
 
 @pytest.mark.full
+@pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("name", MODELS)
 def test_linear_models_are_those_of_equations_that_are_written_out(
-    name: str, monkeypatch: pytest.MonkeyPatch
+    name: str, way: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     system, inputs, outputs, openings = MODELS[name]()
     context = moved(system)
@@ -122,6 +128,8 @@ def test_linear_models_are_those_of_equations_that_are_written_out(
 
     expected = written_out(monkeypatch, ask)
     monkeypatch.setattr(equations, "TracedEquations", too_long)
+    for bound, number in WAYS[way].items():
+        monkeypatch.setattr(shared_equations, bound, number)
     found = ask()
     assert found.how == expected.how == "exact derivatives"
     for one, other in ((found.A, expected.A), (found.C, expected.C)):
@@ -136,16 +144,20 @@ def too_long(*_: Any, **__: Any) -> Any:
     raise TraceError("Cannot trace more than 3 operations", found="more")
 
 
-def test_values_that_change_are_read_again() -> None:
-    plant = chain()
+@pytest.mark.parametrize("way", WAYS)
+def test_values_that_change_are_read_again(way: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for bound, number in WAYS[way].items():
+        monkeypatch.setattr(shared_equations, bound, number)
+    count = 31 if way == "shared" else 5
+    plant, shown = chain(count), [f"link{count - 1}.position"]
     context = plant.create_default_context()
-    fx.linearize(plant, context, ["load"], ["link30.position"])
+    fx.linearize(plant, context, ["load"], shown)
     context.set("s3.stiffness", 50.0)
-    found = fx.linearize(plant, context, ["load"], ["link30.position"])
-    again = chain()
+    found = fx.linearize(plant, context, ["load"], shown)
+    again = chain(count)
     other = again.create_default_context()
     other.set("s3.stiffness", 50.0)
-    expected = fx.linearize(again, other, ["load"], ["link30.position"])
+    expected = fx.linearize(again, other, ["load"], shown)
     np.testing.assert_array_equal(found.A, expected.A)
 
 

@@ -184,6 +184,7 @@ def control_calls() -> dict[str, Make]:
                 "block": "relay",
                 "amplitudes": [0.2, 0.6, 2.0],
                 "context": None,
+                "period": None,
                 "confirm": False,
             },
         ),

@@ -21,22 +21,13 @@ from flexure.diagrams.values.arrays import Array, FloatArray
 
 
 class Demand(NamedTuple):
-    """The value of an equation and of its rates, with the row of V_FM.
+    """The value of an equation and of its rates, with the row of V_FM."""
 
-    Attributes
-    ----------
-    error : float or Symbol
-        φ in m or, of directions, the cosine of the angle between them; of no meaning for an
-        equation between velocities, w = row · V_FM.
-    row : array, shape (6,)
-        The derivative of φ̇ by V_FM.
-    bias : float or Symbol
-        What is left of φ̈ where A_FM is zero.
-    """
-
+    # φ in m or, of directions, the cosine of the angle between them; of no meaning for an equation
+    # between velocities, w = row · V_FM.
     error: Array
-    row: Array
-    bias: Array
+    row: Array  # the derivative of φ̇ by V_FM, shape (6,)
+    bias: Array  # what is left of φ̈ where A_FM is zero
 
     def times(self, length: float) -> Demand:
         """Return the same equation multiplied by a length."""
@@ -44,15 +35,9 @@ class Demand(NamedTuple):
 
 
 class ClosureEquation(Protocol):
-    """One equation between two frames.
+    """One equation between two frames."""
 
-    Attributes
-    ----------
-    is_length : bool
-        Whether its values are lengths.
-    """
-
-    is_length: ClassVar[bool]
+    is_length: ClassVar[bool]  # whether its values are lengths
 
     def demand(self, X_FM: RigidTransform, V_FM: Array) -> Demand:
         """Return its value, row and bias."""
@@ -60,19 +45,11 @@ class ClosureEquation(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Along:
-    """Mo is where it should be along a direction of F: φ = e · p - c.
-
-    Attributes
-    ----------
-    direction : array, shape (3,)
-        Unit vector e, expressed in F.
-    offset : float
-        The value c in m.
-    """
+    """Mo is where it should be along a direction of F: φ = e · p - c."""
 
     is_length: ClassVar[bool] = True
-    direction: FloatArray
-    offset: float = 0.0
+    direction: FloatArray  # unit vector e, expressed in F, shape (3,)
+    offset: float = 0.0  # the value c in m
 
     def demand(self, X_FM: RigidTransform, V_FM: Array) -> Demand:
         """Return φ, the row (0, e) and no bias."""
@@ -82,15 +59,10 @@ class Along:
 
 @dataclass(frozen=True, eq=False)
 class Normal:
-    """A direction of F and one of M are at right angles: φ = a · R b.
-
-    Attributes
-    ----------
-    in_F, in_M : array, shape (3,)
-        Unit vectors a, expressed in F, and b, expressed in M.
-    """
+    """A direction of F and one of M are at right angles: φ = a · R b."""
 
     is_length: ClassVar[bool] = False
+    # in_F, in_M: unit vectors a, expressed in F, and b, expressed in M, shape (3,).
     in_F: FloatArray
     in_M: FloatArray
 
@@ -106,19 +78,13 @@ class Advance:
     """Mo goes along an axis as M turns about it: φ = e · p - h θ, where both frames have the axis.
 
     Among the angles θ that differ by turns, the nearest one counts.
-
-    Attributes
-    ----------
-    axis, normal : array, shape (3,)
-        Unit vector e of the axis in F and M, and one at right angles.
-    advance : float
-        The length h in m/rad, not zero.
     """
 
     is_length: ClassVar[bool] = True
+    # axis, normal: unit vector e of the axis in F and M, and one at right angles, shape (3,).
     axis: FloatArray
     normal: FloatArray
-    advance: float
+    advance: float  # the length h in m/rad, not zero
 
     def demand(self, X_FM: RigidTransform, V_FM: Array) -> Demand:
         """Return φ, the row (-h e, e) and no bias."""

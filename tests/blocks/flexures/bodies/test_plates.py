@@ -11,6 +11,7 @@ from scipy.linalg import eigh, eigvalsh
 import flexure as fx
 from flexure.blocks.flexures.bodies.plate_elements import plate_matrices
 from flexure.diagrams.values.arrays import FloatArray
+from tests.support.tiers import by_tier
 
 E, NU, RHO = 210e9, 0.3, 7800.0
 STEEL = fx.Material(youngs_modulus=E, poissons_ratio=NU, density=RHO)
@@ -125,11 +126,12 @@ def test_strips_and_arms_are_as_stiff_as_beams() -> None:
     ends = {"inner": numbers + arm.sets["left"], "outer": numbers + arm.sets["right"]}
     arms = fx.PlateMesh(np.concatenate(points), np.concatenate(cells), ends)
     coil = fx.PlateMesh.spiral(0.01, 0.03, 1.5, w, cells=(32, 4))
-    for mesh, sets, add, shift in (
+    cases: list[Any] = [
         (strip, ("left", "right"), leaf, (length, 0.0, 0.0)),
-        (arms, ("outer", "inner"), membrane, (0.0, 0.0, 0.0)),
         (coil, ("outer", "inner"), spiral, (0.0, 0.0, 0.0)),
-    ):
+        (arms, ("outer", "inner"), membrane, (0.0, 0.0, 0.0)),
+    ]
+    for mesh, sets, add, shift in by_tier(fast=cases[:2], full=cases):
         interfaces = dict(zip(("a", "c"), sets, strict=True))
         body = fx.FlexibleBody.from_plate("plate", mesh, t, STRAIGHT, interfaces, modes=0)
         found, wanted = np.linalg.inv(body.reduced.stiffness), compliance(add, shift)
@@ -152,6 +154,7 @@ def test_thin_plates_neither_lock_nor_lose_digits() -> None:
             assert body.modes()[0][0] == pytest.approx(beam, rel=1e-2)
 
 
+@pytest.mark.full
 def test_a_disc_without_a_hole_and_a_mesh_of_a_user_agree() -> None:
     t, scale = 1e-3, 0.1**2 * np.sqrt(RHO * 1e-3 * 12.0 * (1.0 - NU**2) / (E * 1e-9))
     disc = fx.PlateMesh.ring(0.0, 0.1, cells=(16, 48))

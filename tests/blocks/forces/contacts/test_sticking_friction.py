@@ -25,7 +25,7 @@ BOX = (0.3, 0.2, 0.1)
 READINGS: Any = by_tier(fast=["native"], full=["native", "python", False])
 
 
-def incline(slope: float, *, spin: Any = None, **options: Any) -> tuple[fx.Plant, fx.Context]:
+def incline(slope: float, **options: Any) -> tuple[fx.Plant, fx.Context]:
     """Return a free box that rests on a plane with a slope in x, in its depth."""
     builder = fx.PlantBuilder("incline", gravity=(G * np.sin(slope), 0.0, -G * np.cos(slope)))
     box = builder.add_body("box", fx.SpatialInertia.solid_box(MASS, size=BOX))
@@ -104,6 +104,7 @@ def test_a_ball_that_slips_comes_to_roll_with_five_sevenths_of_its_speed(flat_fi
 
 
 @needs_llvmlite
+@pytest.mark.full
 def test_a_block_that_a_spring_pulls_moves_as_by_own_integration() -> None:
     """A point that a plane presses on the ground: turning points lose 2 μ N/k until it sticks."""
     builder, k = fx.PlantBuilder("rig", gravity=(0.0, 0.0, -G)), 200.0
@@ -237,6 +238,21 @@ def test_small_motions_of_what_sticks_are_those_of_its_spring() -> None:
     frequencies = np.abs(np.linalg.eigvals(linear.A).imag)
     along = np.sqrt(4.0 * STICKS["tangential_stiffness"] / MASS)
     assert np.min(np.abs(frequencies - along)) < 0.2 * along
+
+
+def test_statics_refuse_what_depends_on_the_way_and_an_equilibrium_finds_what_holds() -> None:
+    plant, context = incline(0.1)
+    for ask in (
+        lambda: fx.stiffness(plant, "box", context=context),
+        lambda: fx.load_path(plant, {"box.position[0]": 0.1}, context=context),
+    ):
+        with pytest.raises(fx.errors.DeclarationError, match="friction that sticks: 'touch'"):
+            ask()
+    rest = fx.equilibrium(plant, context=context)
+    assert rest.context.get("touch.load") == pytest.approx(MASS * G * np.cos(0.1))
+    steep, context = incline(0.6)
+    with pytest.raises(fx.errors.EvaluationError, match="Cannot find an equilibrium"):
+        fx.equilibrium(steep, context=context)
 
 
 def test_friction_needs_one_of_its_two_forms() -> None:

@@ -99,6 +99,24 @@ def test_a_load_line_through_the_friction_circle_holds_and_one_beside_it_slips()
     assert np.ptp(fx.simulate(plant, 0.2, context=context)["pin.angle"]) == 0.0
 
 
+def test_the_effort_of_a_drive_includes_the_friction_by_its_load() -> None:
+    builder = fx.PlantBuilder("driven", gravity=(0.0, 0.0, -G))
+    bob = builder.add_body("bob", fx.SpatialInertia.point_mass(MASS), com=(0.0, 0.0, -ARM))
+    pin = builder.add_joint(fx.RevoluteJoint("pin", builder.world, bob, axis=(0, -1, 0)))
+    builder.add_constraint(fx.BearingFriction("journal", pin, friction=0.25, radius=0.05))
+    builder.add_constraint(fx.PrescribedMotion("drive", pin))
+    plant = builder.build()
+    for q, rate, alpha in ((0.5, 2.0, 3.0), (1.0, -1.0, 0.0)):
+        context = plant.create_default_context()
+        pin.angle.set(context, q)
+        pin.rate.set(context, rate)
+        plant.input_port("drive").fix(context, [q, rate, alpha])
+        across, along = ARM * alpha + G * np.sin(q), ARM * rate**2 + G * np.cos(q)
+        friction = -np.sign(rate) * 0.25 * 0.05 * MASS * np.hypot(across, along)
+        effort = MASS * ARM * across - friction
+        assert plant.find("drive.effort").eval(context) == pytest.approx(effort, rel=1e-9)
+
+
 def test_moments_across_a_journal_and_its_collar_rub() -> None:
     """A turntable with an eccentric weight: two bearings carry its moment, a collar its weight."""
     builder, b, e = fx.PlantBuilder("table", gravity=(0.0, 0.0, -G)), 0.08, 0.2
@@ -190,6 +208,7 @@ def test_a_guide_carries_a_moment_about_its_axis_by_its_radius() -> None:
     rail.rate.set(context, -1.0)
     result = fx.simulate(plant, 0.01, context=context)
     expected = 0.1 * MASS * G * (1.0 + 0.3 / 0.05)
+    assert result["rub.load"][0] == pytest.approx(10.0 * expected, rel=1e-12)
     assert result["rub.generalized_force"][0] == pytest.approx(expected, rel=1e-12)
 
 
@@ -219,6 +238,94 @@ def test_two_bearings_that_load_each_other_are_solved_together() -> None:
         torque = result[f"rub{k}.generalized_force"][0]
         assert torque == pytest.approx(-np.sign(rates[k]) * force, rel=1e-9)
         assert -reaction[1] == pytest.approx(torque, rel=1e-9)
+
+
+def test_a_loop_accelerates_as_its_bodies_by_newton_and_euler() -> None:
+    """A slider-crank with friction in two pins and the guide, whose forces are unknowns here.
+
+    Frictions are iterated until they are those of the forces that they bring about.
+    """
+    m, length, mu, r = (1.0, 1.5, 2.0), (0.2, 0.5), (0.3, 0.2, 0.25), (0.03, 0.02)
+    builder = fx.PlantBuilder("crank", gravity=(0.0, 0.0, -G))
+    rods = [
+        builder.add_body(
+            name,
+            fx.SpatialInertia.thin_rod(m[k], length=length[k], axis="x"),
+            com=(0.5 * length[k], 0.0, 0.0),
+        )
+        for k, name in enumerate(("crank", "rod"))
+    ]
+    slider = builder.add_body("slider", fx.SpatialInertia.solid_sphere(m[2], radius=0.05))
+    at = builder.world, builder.add_frame("tip", rods[0], (length[0], 0.0, 0.0))
+    axis = (0.0, -1.0, 0.0)
+    joints: list[Any] = [
+        builder.add_joint(fx.RevoluteJoint(f"pin{k}", at[k], rods[k], axis, damping=0.0))
+        for k in range(2)
+    ]
+    guide = fx.PrismaticJoint("guide", builder.world, slider, (1, 0, 0), damping=0.0)
+    joints.append(builder.add_joint(guide))
+    end = builder.add_frame("end", rods[1], (length[1], 0.0, 0.0))
+    builder.add_loop_joint(fx.RevoluteJoint("wrist", end, slider, axis))
+    for k, joint in enumerate(joints):
+        options: Any = {"radius": r[k]} if k < 2 else {}
+        builder.add_constraint(fx.BearingFriction(f"rub{k}", joint, friction=mu[k], **options))
+    plant = builder.build()
+    for angle, rate in ((0.7, 8.0), (2.0, -5.0), (-1.1, 3.0)):
+        bend = np.arcsin(-length[0] * np.sin(angle) / length[1])
+        turning = -length[0] * np.cos(angle) * rate / (length[1] * np.cos(bend))
+        angles, rates = np.array([angle, bend]), np.array([rate, turning])
+        x = length[0] * np.cos(angle) + length[1] * np.cos(bend)
+        v = -length[0] * np.sin(angle) * rate - length[1] * np.sin(bend) * turning
+        context = plant.create_default_context()
+        plant.set_positions(context, [angle, bend - angle, x])
+        plant.set_velocities(context, [rate, turning - rate, v])
+        along = [np.array([np.cos(a), np.sin(a)]) for a in angles]
+        across = [np.array([-np.sin(a), np.cos(a)]) for a in angles]
+
+        def forces(frictions: Any, c: Any = (along, across, rates)) -> Any:
+            """Solve for 3 accelerations, the forces in 3 pins (x, z) and that of the guide (z)."""
+            along, across, rates = c
+            A, b = np.zeros((10, 10)), np.zeros(10)
+            for row in range(2):  # forces on crank, rod and slider; pins push the outer bodies
+                A[row, 0] = m[0] * 0.5 * length[0] * across[0][row]
+                A[row, 3 + row], A[row, 5 + row] = -1.0, 1.0
+                b[row] = m[0] * 0.5 * length[0] * rates[0] ** 2 * along[0][row]
+                A[2 + row, 0] = m[1] * length[0] * across[0][row]
+                A[2 + row, 1] = m[1] * 0.5 * length[1] * across[1][row]
+                A[2 + row, 5 + row], A[2 + row, 7 + row] = -1.0, 1.0
+                b[2 + row] = m[1] * (
+                    length[0] * rates[0] ** 2 * along[0][row]
+                    + 0.5 * length[1] * rates[1] ** 2 * along[1][row]
+                )
+                A[4 + row, 7 + row] = -1.0
+            b[1] -= m[0] * G
+            b[3] -= m[1] * G
+            A[4, 2], A[5, 9], b[4], b[5] = m[2], -1.0, frictions[2], -m[2] * G
+            for k in range(2):  # moments about the centers of both rods
+                A[6 + k, k] = m[k] * length[k] ** 2 / 12.0
+                for row, sign in ((0, -1.0), (1, 1.0)):
+                    arm = 0.5 * length[k] * along[k][1 - row]
+                    # the inner force at -arm and the opposite of the outer one at +arm
+                    A[6 + k, 3 + 2 * k + row] += sign * arm
+                    A[6 + k, 5 + 2 * k + row] += sign * arm
+            b[6], b[7] = frictions[0] - frictions[1], frictions[1]
+            for row in range(2):  # the wrist is where the slider is
+                A[8 + row, 0] = length[0] * across[0][row]
+                A[8 + row, 1] = length[1] * across[1][row]
+                A[8 + row, 2] = -1.0 if row == 0 else 0.0
+                b[8 + row] = sum(length[k] * rates[k] ** 2 * along[k][row] for k in range(2))
+            return np.linalg.solve(A, b)
+
+        slips = np.sign([rate, turning - rate, v])
+        frictions = np.zeros(3)
+        for _ in range(200):
+            found = forces(frictions)
+            loads = r[0] * np.hypot(*found[3:5]), r[1] * np.hypot(*found[5:7]), abs(found[9])
+            frictions = -slips * np.array(mu) * loads
+        expected = [found[0], found[1] - found[0], found[2]]
+        np.testing.assert_allclose(plant.calc_vdot(context), expected, rtol=1e-8)
+        seen = [plant.find(f"rub{k}.generalized_force").eval(context)[0] for k in range(3)]
+        np.testing.assert_allclose(seen, frictions, rtol=1e-8)
 
 
 def test_what_means_nothing_is_refused() -> None:

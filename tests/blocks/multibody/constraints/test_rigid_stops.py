@@ -403,3 +403,37 @@ def test_the_law_of_impacts_in_a_row_of_balls_is_chosen() -> None:
     np.testing.assert_allclose(found, v, atol=1e-9)
     with pytest.raises(ValueRefusedError, match=r"impacts.*'simultaneous', 'sequential'"):
         fx.PlantBuilder(impacts="both")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("compiled", [True, False])
+def test_the_ledger_has_the_work_of_a_prescribed_motion_in_an_impact(compiled: Any) -> None:
+    """A driven bat strikes a ball: the drive does the impulse m (1 + e) u times u."""
+    m, e, u = 2.0, 0.5, 1.5
+    builder = fx.PlantBuilder("game", gravity=np.zeros(3))
+    bat = builder.add_body("bat", fx.SpatialInertia.point_mass(5.0))
+    ball = builder.add_body("ball", fx.SpatialInertia.point_mass(m))
+    rail = fx.PrismaticJoint("rail", builder.world, bat, axis=(1, 0, 0), damping=0.0)
+    gap = fx.PrismaticJoint("gap", bat, ball, axis=(1, 0, 0), damping=0.0)
+    for joint in (rail, gap):
+        builder.add_joint(joint)
+    builder.add_constraint(fx.PrescribedMotion("drive", rail))
+    builder.add_constraint(fx.RigidStop("face", gap, restitution=e, lower=0.0))
+    builder.add_energy_ledger()
+    wiring = fx.DiagramBuilder("play")
+    for block in (builder.build(), fx.Ramp("x", slope=u), fx.Constant("v", [u, 0.0])):
+        wiring.add(block)
+    wiring.add(fx.Multiplexer("motion", [1, 2]))
+    for source, target in (("x.y", "motion.u1"), ("v.y", "motion.u2"), ("motion.y", "game.drive")):
+        wiring.connect(source, target)
+    play = wiring.build()
+    context = play.create_default_context()
+    rail.rate.set(context, u)
+    gap.translation.set(context, 0.3)
+    gap.rate.set(context, -u)
+    result = fx.simulate(play, 1.0, context=context, compiled=compiled)
+    assert result["game.ball.spatial_velocity"][-1, 3] == pytest.approx((1.0 + e) * u)
+    names = ("damping", "input", "face", "input_impacts", "projections")
+    works = dict(zip(names, result["game.ledger.works"][-1], strict=True))
+    assert works["input_impacts"] == pytest.approx(m * (1.0 + e) * u**2)
+    assert works["face"] == pytest.approx(-0.5 * m * (1.0 - e**2) * u**2)
+    assert np.ptp(result["game.ledger.balance"]) < 1e-9

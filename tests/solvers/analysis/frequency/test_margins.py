@@ -439,6 +439,49 @@ def test_python_control_finds_the_same_disk_margins_of_several_wires() -> None:
     assert compared > 40
 
 
+@for_each("seed", range(by_tier(fast=2, full=20)))
+@for_each("period", [None, 0.05])
+def test_the_disk_margin_of_two_wires_is_that_of_a_minimax_by_scipy(seed: int, period: Any) -> None:
+    """μ of two changes is the least over one scale of a largest singular value."""
+    model = several_loops(600 + seed, period)
+    pair = dataclasses.replace(
+        model,
+        B=model.B[:, :2],
+        C=model.C[:2],
+        D=model.D[:2, :2],
+        u0=model.u0[:2],
+        y0=model.y0[:2],
+        input_names=model.input_names[:2],
+        output_names=model.output_names[:2],
+    )
+    found = fx.margins(pair)
+    if not found.is_stable:
+        return
+    unit = np.eye(2)
+
+    def bound(w: float) -> float:
+        M = np.linalg.inv(unit + pair.frequency_response(w)) - 0.5 * unit
+
+        def largest(x: float) -> float:
+            scales = np.array([1.0, np.exp(x)])
+            return float(np.linalg.norm(M * scales[:, np.newaxis] / scales, 2))
+
+        return float(
+            optimize.minimize_scalar(largest, bounds=(-9.0, 9.0), options={"xatol": 1e-10}).fun
+        )
+
+    end = 1e3 if period is None else math.pi / period
+    grid = np.geomspace(1e-3, end, 200)
+    sizes = [bound(w) for w in grid]
+    k = int(np.argmax(sizes))
+    near = grid[max(k - 1, 0)], grid[min(k + 1, len(grid) - 1)]
+    top = -optimize.minimize_scalar(lambda w: -bound(w), bounds=near, options={"xatol": 1e-9}).fun
+    highest = max(top, *sizes, bound(0.0))
+    assert found.disk_margin <= (1.0 + 1e-8) / highest
+    if 1e-2 < found.disk_frequency < 0.9 * end:
+        assert found.disk_margin == pytest.approx(1.0 / highest, rel=1e-8)
+
+
 def test_a_real_system_with_the_worst_gains_and_phases_is_at_its_boundary() -> None:
     """All-passes g (b - s) / (b + s) have these phases at the frequency of the margin."""
     model = fx.loop_gain(satellite(2.0), ["plant.u[0]", "plant.u[1]"])

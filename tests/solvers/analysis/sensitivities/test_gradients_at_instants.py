@@ -85,6 +85,12 @@ def test_jumps_that_move_are_refused_where_something_reads_their_instant() -> No
     for t_final, metric in ((0.5, m.final("lag.y")), (1.0, m.rms("lag.y", start=0.5))):
         with pytest.raises(EvaluationError, match=r"t = 0\.5 s: .*'a jump of the rates'"):
             fx.gradient(metric, system, t_final, "step.at")
+    system = stepped(fx.Step("step", at=0.0))
+    with pytest.raises(EvaluationError, match=r"t = 0 s: .*'a jump of the rates'"):
+        fx.gradient(m.final("lag.y"), system, 1.0, "step.at")
+    with pytest.raises(EvaluationError, match="no beginning, update or sample where a jump moves"):
+        fx.parameter_sensitivity(system, 1.0, "step.at")
+    assert fx.gradient(m.final("lag.y"), system, 1.0, "step.to")["step.to"] > 0.0
 
 
 def sampled(source: fx.System) -> fx.Diagram:
@@ -127,7 +133,7 @@ def test_ticks_that_read_a_jump_or_a_bend_that_moves_are_refused(at: float) -> N
         system = sampled(source)
         with pytest.raises(EvaluationError, match=rf"t = {at} s: expected events one after"):
             fx.gradient(m.final("sum.y"), system, 0.95, way)
-        with pytest.raises(EvaluationError, match=rf"t = {at} s: expected no update and no"):
+        with pytest.raises(EvaluationError, match=rf"t = {at} s: expected no beginning, update"):
             fx.parameter_sensitivity(system, 0.95, way)
 
 
@@ -151,15 +157,57 @@ def test_runs_of_waves_between_ticks_have_derivatives_also_where_they_nearly_coi
     assert found["wave.amplitude"] == pytest.approx(found.value, rel=1e-9)
 
 
-def test_sources_that_jump_at_once_are_refused_if_only_one_of_them_moves() -> None:
+@pytest.mark.parametrize("kind", [fx.Sum, fx.Product])
+def test_sources_that_jump_at_once(kind: Any) -> None:
+    """Their sum has derivatives by the time of each, and their product has a kink."""
     builder = fx.DiagramBuilder("two")
-    builder.add_all(fx.Step("a", at=0.5), fx.Step("b", at=0.5), fx.Sum("sum", "++"))
+    builder.add_all(fx.Step("a", at=0.5), fx.Step("b", at=0.5, to=3.0), kind("both"))
     builder.add_all(fx.FirstOrderLag("lag", 0.5))
-    for k, name in enumerate("ab"):
-        builder.connect(f"{name}.y", f"sum.u{k + 1}")
-    builder.connect_chain("sum", "lag")
-    with pytest.raises(EvaluationError, match=r"'.*a', '.*b', at once"):
-        fx.gradient(m.final("lag.y"), builder.build(), 1.0, "a.at")
+    builder.connect("a.y", "both.u1")
+    builder.connect("b.y", "both.u2")
+    builder.connect_chain("both", "lag")
+    system, ways, metric = builder.build(), ["a.at", "b.at"], m.final("lag.y")
+    if kind is fx.Product:
+        for call in (fx.gradient, lambda _, *rest: fx.parameter_sensitivity(*rest)):
+            with pytest.raises(EvaluationError, match="several at once, whose order matters"):
+                call(metric, system, 1.0, "a.at")
+        return
+    expected = -2.0 * np.exp(-1.0) * np.array([1.0, 3.0])
+    for chosen in (ways, ways[:1], ways[1:]):
+        found = fx.gradient(metric, system, 1.0, chosen)
+        forward = fx.parameter_sensitivity(system, 1.0, chosen)
+        for way in chosen:
+            assert found[way] == pytest.approx(expected[ways.index(way)], rel=1e-7)
+            assert forward[way][0] == pytest.approx(expected[ways.index(way)], rel=1e-6)
+
+
+def test_a_relay_turns_where_its_input_jumps() -> None:
+    """The lag behind it is 1 - e^(-2 (1 - at)), as behind the step itself."""
+    builder = fx.DiagramBuilder("switched")
+    builder.add_all(
+        fx.Step("step", at=0.5), fx.Relay("relay", 0.7, 0.2), fx.FirstOrderLag("lag", 0.5)
+    )
+    builder.connect_chain("step", "relay", "lag")
+    system, decay = builder.build(), np.exp(-1.0)
+    for metric, expected in (
+        (m.final("lag.y"), -2.0 * decay),
+        (m.integral("relay.y"), -1.0),
+        (m.integral("lag.y"), decay - 1.0),
+    ):
+        found = fx.gradient(metric, system, 1.0, "step.at")
+        assert found["step.at"] == pytest.approx(expected, abs=1e-7), metric.label
+
+
+def test_a_sample_at_a_jump_that_moves_is_refused() -> None:
+    """The number that is held is 0 or 1, as the step is behind the tick or before it."""
+    builder = fx.DiagramBuilder("sampled")
+    builder.add_all(fx.Step("step", at=0.5), fx.ZeroOrderHold("hold", 0.25), fx.Integrator("sum"))
+    builder.connect_chain("step", "hold", "sum")
+    system = builder.build()
+    with pytest.raises(EvaluationError, match=r"t = 0\.5 s: expected events one after the other"):
+        fx.gradient(m.final("sum.y"), system, 1.0, "step.at")
+    with pytest.raises(EvaluationError, match="update or sample where a jump moves"):
+        fx.parameter_sensitivity(system, 1.0, "step.at")
 
 
 def pair(blocks: list[fx.LeafSystem]) -> fx.Diagram:
@@ -169,6 +217,7 @@ def pair(blocks: list[fx.LeafSystem]) -> fx.Diagram:
     return builder.build()
 
 
+@pytest.mark.full
 @needs_llvmlite
 def test_events_at_once_of_blocks_apart_have_the_derivatives_of_each() -> None:
     """Whatever the order in which rounding lets them take place."""

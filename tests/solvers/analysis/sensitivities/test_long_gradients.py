@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
+import tracemalloc
 from typing import Any
 
 import numpy as np
@@ -11,8 +10,10 @@ import pytest
 
 import flexure as fx
 from flexure.solvers.analysis.sensitivities import gradients
-from tests.solvers.analysis.sensitivities.test_gradients import Ball, Hybrid, drawn, servo
+from flexure.solvers.simulation.native_runs import run_output
+from tests.solvers.analysis.sensitivities.test_gradients import Ball, Chain, Hybrid, drawn, servo
 from tests.support.native.native import needs_llvmlite
+from tests.support.tiers import crossed
 
 m = fx.metrics
 
@@ -36,8 +37,7 @@ CASES: dict[str, Any] = {
 
 
 @needs_llvmlite
-@pytest.mark.parametrize("method", ["RK45", "DOP853", "ESDIRK4"])
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize(("case", "method"), crossed(CASES, ["RK45", "DOP853", "ESDIRK4"]))
 def test_checkpoints_change_no_bit(case: str, method: str, monkeypatch: pytest.MonkeyPatch) -> None:
     system, ways = CASES[case]
     context = drawn(system, 3) if isinstance(system, Hybrid) else system.create_default_context()
@@ -54,35 +54,27 @@ def test_checkpoints_change_no_bit(case: str, method: str, monkeypatch: pytest.M
     np.testing.assert_array_equal(found.result[signal], whole.result[signal])
 
 
-_MEASURED = """
-import resource
-import sys
-import flexure as fx
-from flexure.solvers.analysis.sensitivities import gradients
-from tests.solvers.analysis.sensitivities.test_gradients import Chain
-
-def most():
-    unit = 1 if sys.platform == "darwin" else 1024
-    return unit * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-
-gradients._MOST_STATES = 2.0**21
-chain, metric = Chain(200), fx.metrics.ise("x[199]")
-fx.gradient(metric, chain, 10.0, ["k"], method="RK45")
-before = most()
-found = fx.gradient(metric, chain, 600.0, ["k"], method="RK45")
-whole = 8 * 400 * found.result.statistics.steps
-print((most() - before) / whole, whole / gradients._MOST_STATES)
-"""
-
-
 @pytest.mark.full
 @needs_llvmlite
-@pytest.mark.skipif(sys.platform == "win32", reason="the peak of memory is read as Unix has it")
-def test_the_memory_of_a_long_run_is_bounded() -> None:
-    """What is added is a small part of all states, which would be far more than the bound."""
-    done = subprocess.run(
-        [sys.executable, "-c", _MEASURED], capture_output=True, text=True, check=True
-    )
-    share, excess = map(float, done.stdout.split())
-    assert excess > 15.0
-    assert share < 0.4
+def test_the_memory_of_a_long_run_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is added is a small part of all states, which are far more than the bound."""
+    chain, metric, bound = Chain(300), m.ise("x[299]"), 2.0**21
+
+    def gradient(t_final: float, most_states: float) -> Any:
+        monkeypatch.setattr(gradients, "_MOST_STATES", most_states)
+        return fx.gradient(metric, chain, t_final, ["k"], method="RK45")
+
+    monkeypatch.setattr(run_output, "_TABLE", 2**15)  # numbers in a block, instead of 2^18
+    gradient(10.0, 0.0)
+    found, peaks = [], []
+    tracemalloc.start()
+    for most_states in (bound, np.inf):
+        tracemalloc.reset_peak()
+        before, _ = tracemalloc.get_traced_memory()
+        found.append(gradient(400.0, most_states))
+        peaks.append(tracemalloc.get_traced_memory()[1] - before)
+    tracemalloc.stop()
+    whole = 8 * 600 * found[0].result.statistics.steps
+    assert whole > 15.0 * bound
+    assert peaks[0] < 0.4 * whole < 0.4 * peaks[1]
+    np.testing.assert_array_equal(found[0]["k"], found[1]["k"])

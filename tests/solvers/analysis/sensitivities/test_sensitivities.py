@@ -215,7 +215,7 @@ def test_a_parameter_that_moves_a_jump_is_followed() -> None:
         result = fx.parameter_sensitivity(diagram, 1.0, ["source.at"], times=times, method=method)
         expected = [0.0, *(-2.0 * np.exp(-2.0 * (np.array(times[1:]) - 0.4)))]
         np.testing.assert_allclose(result.derivatives["source.at"][:, 0], expected, atol=1e-6)
-    with pytest.raises(EvaluationError, match="no update and no sample where a jump moves"):
+    with pytest.raises(EvaluationError, match="no beginning, update or sample where a jump moves"):
         fx.parameter_sensitivity(diagram, 0.4, ["source.at"])
 
 

@@ -365,6 +365,19 @@ def test_what_is_too_large_for_exact_derivatives_is_refused(
 
 
 @pytest.mark.full
+@pytest.mark.parametrize("planar", [True, False])
+def test_points_count_the_negative_stiffnesses_that_their_matrices_have(planar: bool) -> None:
+    path = fx.load_path(
+        unit_cantilever(3, planar=planar), {"load": [0.0, 0.0, 0.0, -30.0, 0.0, 0.0]}
+    )
+    special = {point.index for point in path.special}
+    assert special
+    for index in set(range(len(path))) - special:
+        K = StaticEquations(path.context(index), attempt="Cannot").point().stiffness
+        negative = np.sum(np.linalg.eigvalsh(0.5 * (K + K.T)) < 0.0)
+        assert path.num_unstable[index] == negative
+
+
 def test_a_dead_moment_winds_a_wire_up_without_any_special_point() -> None:
     """The moment is the same everywhere, so that one integration from the clamp has the shape."""
     L, d, E = 0.3, 1e-3, 193e9

@@ -26,16 +26,20 @@ def absorber(mass: float = 10.0, ratio: float = 0.1, stiffness: float = 4000.0) 
     return builder.build()
 
 
-def cascade() -> tuple[fx.Diagram, list[fx.Context]]:
-    """A servo axis with loops of current, speed and position; four motors and loads."""
+def cascade(period: float | None = None) -> tuple[fx.Diagram, list[fx.Context]]:
+    """A servo axis with loops of current, speed and position; four motors and loads.
+
+    The controllers of speed and, four times as fast, of current may be sampled.
+    """
+    fast = None if period is None else 0.25 * period
     builder = fx.DiagramBuilder("axis")
     builder.add_all(
         fx.Constant("target", 1.0),
         fx.Constant("load", 0.0),
         fx.Sum("error", "+-"),
         fx.Gain("position", 5.0),
-        fx.PIDController("speed", kp=0.5, ki=2.0),
-        fx.PIDController("current", kp=2.0, ki=200.0),
+        fx.PIDController("speed", kp=0.5, ki=2.0, period=period),
+        fx.PIDController("current", kp=2.0, ki=200.0, period=fast),
         fx.FirstOrderLag("drive", time_constant=2e-4),
         fx.TransferFunction("coil", [1.0], [2e-3, 1.0]),
         fx.Gain("torque", 0.5),

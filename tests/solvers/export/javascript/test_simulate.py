@@ -16,6 +16,8 @@ import pytest
 import flexure as fx
 from examples import compliant_door, dishwasher_door
 from flexure.diagrams.checks.errors import FlexureError
+from tests.blocks.forces.contacts.test_sticking_friction import incline
+from tests.blocks.forces.on_joints.test_bearing_friction import pendulum
 from tests.support.mechanics.mechanisms import MECHANISMS, random_contexts
 from tests.support.native.javascript import options_of
 from tests.support.native.javascript_runs import ask_models, simulate, simulate_all
@@ -137,6 +139,7 @@ class Run:
     method: str = "RK45"
     t_final: float = 2.3
     options: dict[str, float] = field(default_factory=dict)  # as Python calls them
+    tolerance: float = 1e-10
 
     @property
     def times(self) -> Array:
@@ -181,15 +184,16 @@ RUNS: dict[str, Run] = {
         for make in (SITUATIONS["bouncing"], logged)
         for method in ("RK23", "DOP853", "DormandPrince")
     },
-    **{
-        make.__name__: Run(make)
-        for make in (relayed, stepped, limited, stateless, pulses, initialized)
-    },
+    **{make.__name__: Run(make) for make in (relayed, limited, stateless, pulses, initialized)},
+    # Updates at ends of steps, which differ by 1e-9 between the BLAS kernels of processors.
+    "stepped": Run(stepped, tolerance=1e-8),
     "relayed with Rodas5P": Run(relayed, "Rodas5P"),
     "bouncing with ESDIRK4": Run(SITUATIONS["bouncing"], "ESDIRK4"),
     "stopped": Run(stopped),
     "hopping": Run(hopping),
     "caught": Run(caught),
+    "a journal": Run(lambda: pendulum(1.2), t_final=4.0),
+    "a box that slides": Run(lambda: incline(0.5), t_final=0.05),
     "short steps": Run(logged, options={"max_step": 0.011}),
     "low accuracy": Run(logged, options={"rtol": 1e-3, "atol": 1e-3}),
     "a search in short stretches": Run(
@@ -231,12 +235,12 @@ def test_a_run_is_that_of_python(name: str) -> None:
     assert result["time"].tolist() == times.tolist()
     for path, values in result["signals"].items():
         wanted = expected.sample(path, times).reshape(len(times), -1)
-        close(values.reshape(len(times), -1), wanted)
+        close(values.reshape(len(times), -1), wanted, run.tolerance)
     statistics, counts = result["statistics"], expected.statistics
     assert statistics["updates"] == counts.discrete_updates + counts.unrestricted_updates
     if len(result["state"]):
         assert (statistics["steps"], statistics["restarts"]) == (counts.steps, counts.restarts)
-        close(result["state"], expected.context.store.x)
+        close(result["state"], expected.context.store.x, run.tolerance)
     if expected.outcome == "completed":
         assert len(result["events"]) == counts.witness_events
 

@@ -1,0 +1,67 @@
+"""Second derivatives of traced equations along directions: how their derivatives change."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from flexure.diagrams.concurrency.threads import cached_property
+from flexure.diagrams.contexts.store import Store
+from flexure.diagrams.scalars.derivatives.jacobians import directional
+from flexure.diagrams.scalars.derivatives.simplification import simplify
+from flexure.diagrams.values.arrays import FloatArray
+from flexure.solvers.analysis.equations.kept_equations import TracedNumbers
+from flexure.solvers.tracing.trace import STATE, Key
+
+
+class SecondSlopes:
+    """Derivatives of rows along two directions, which are further states of the code.
+
+    Parameters
+    ----------
+    rows : list
+        Expressions or numbers of a trace.
+    columns : list of Key
+        By what they are differentiated.
+    keys : list of Key
+        What moves: the columns, and parameters behind them.
+    size : int
+        Number of states of the system.
+    """
+
+    def __init__(self, rows: list[Any], columns: list[Key], keys: list[Key], size: int) -> None:
+        self._given = rows, columns, keys, size
+
+    @cached_property
+    def _code(self) -> TracedNumbers:
+        """The derivatives along a direction of the columns, and one of all keys behind it."""
+        rows, columns, keys, n = self._given
+        ends = n + len(columns), n + len(columns) + len(keys)
+        first, second = (
+            [((STATE, 0, 0), k) for k in range(*span)] for span in ((n, ends[0]), ends)
+        )
+        slopes = simplify(directional(rows, columns, first))
+        return TracedNumbers(simplify(directional(slopes, keys, second)), ends[1])
+
+    def changes(self, store: Store, ways: FloatArray) -> FloatArray:
+        """Return how the derivatives by the columns change along ways of all keys.
+
+        Parameters
+        ----------
+        store : Store
+            The values.
+        ways : ndarray, shape (n, k)
+            The k ways of the n keys.
+
+        Returns
+        -------
+        ndarray, shape (k, rows, columns)
+        """
+        rows, columns, _, _ = self._given
+        found = np.zeros((ways.shape[1], len(rows), len(columns)))
+        run = self._code.bound(store)
+        for number, way in enumerate(ways.T):
+            for k, column in enumerate(np.eye(len(columns))):
+                found[number, :, k] = run(store.time, np.concatenate([store.x, column, way]))
+        return found

@@ -1,0 +1,58 @@
+"""Findings of a trace of sampled equations, and the values of a context while time goes on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from flexure.diagrams.contexts.store import Store
+from flexure.solvers.analysis.sampled.parameter_slopes import ParameterCode
+from flexure.solvers.analysis.sampled.time_driven_values import TimeDrivenValues, TracedUpdate
+from flexure.solvers.tracing.exact_jacobian import ExactJacobian, JacobianCode
+from flexure.solvers.tracing.trace import Key
+
+
+class Course:
+    """The values of a context while time goes on, and the derivatives there.
+
+    Parameters
+    ----------
+    store : Store
+        The values.
+    slopes : JacobianCode
+        The derivatives.
+    ahead : float
+        How far they are ahead of the first instant, in s.
+    """
+
+    def __init__(self, store: Store, slopes: JacobianCode, ahead: float) -> None:
+        self.store, self.ahead = store, ahead
+        self.exact = ExactJacobian(store, slopes)
+
+
+@dataclass(frozen=True)
+class Reading:
+    """The findings of a trace, beside rates and outputs.
+
+    Attributes
+    ----------
+    keys : list of Key
+        The discrete values that follow states or inputs.
+    time_driven : TimeDrivenValues
+        What moves by time alone.
+    moving : list of TracedUpdate
+        The updates that write states or these discrete values.
+    num_outputs : int
+        Number of outputs.
+    cut : list
+        What comes to the cuts.
+    by_parameters : dict
+        The code of changes with parameters, by their keys.
+    """
+
+    keys: list[Key]
+    time_driven: TimeDrivenValues
+    moving: list[TracedUpdate]
+    num_outputs: int
+    cut: list[Any]
+    by_parameters: dict[tuple[Key, ...], ParameterCode] = field(default_factory=dict)
