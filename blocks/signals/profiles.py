@@ -182,17 +182,17 @@ class TrapezoidalProfile(Profile):
         """Return the value: the end less what is still to go, in the second half."""
         t, (begin, fast, slow, end) = context.time, self._corners(context)
         a, to = self._signed_acceleration(context), self.to(context)
-        gone = scalars.clip(t, begin, fast) - begin
-        cruised = scalars.clip(t, fast, slow) - fast
-        left = end - scalars.clip(t, slow, end)
+        gone = _within(t, begin, fast) - begin
+        cruised = _within(t, fast, slow) - fast
+        left = end - _within(t, slow, end)
         forth = self.initial(context) + a * (0.5 * gone * gone + (fast - begin) * cruised)
         return np.where(t < slow, forth, to - 0.5 * a * left * left)
 
     def calc_velocity(self, context: Context) -> Array:
         """Return the rate of y."""
         t, (begin, fast, slow, end) = context.time, self._corners(context)
-        gone = scalars.clip(t, begin, fast) - begin
-        left = end - scalars.clip(t, slow, end)
+        gone = _within(t, begin, fast) - begin
+        left = end - _within(t, slow, end)
         return self._signed_acceleration(context) * np.where(t < slow, gone, left)
 
     def calc_acceleration(self, context: Context) -> Array:
@@ -205,6 +205,11 @@ class TrapezoidalProfile(Profile):
     def calc_next_break_time(self, context: Any) -> float:
         """Return the next corner."""
         return first_after(context.time, *self._corners(context))
+
+
+def _within(time: Array, begin: Array, end: Array) -> Array:
+    """Limit a time to an interval; where it is at an end, slopes are those behind it."""
+    return np.minimum(end, np.maximum(time, begin))
 
 
 class MinimumJerkProfile(Profile):
@@ -291,7 +296,7 @@ class MinimumJerkProfile(Profile):
     def calc_y(self, context: Context) -> Array:
         """Return the value: from the end backwards in the second half, so that it is met."""
         s = self._fraction(context)
-        r = np.minimum(s, 1.0 - s)
+        r = np.minimum(1.0 - s, s)  # in the middle the second half, as below, also in slopes
         share = r * r * r * (10.0 + r * (6.0 * r - 15.0))
         moved = self._distance(context) * share
         return np.where(s < 0.5, self.initial(context) + moved, self.to(context) - moved)

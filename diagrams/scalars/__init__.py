@@ -49,6 +49,7 @@ from flexure.diagrams.scalars.expressions.functions import (
     is_symbolic as is_symbolic,
     sinc as sinc,
     symbols as symbols,
+    vanishing as vanishing,
     where as where,
     with_slope_of as with_slope_of,
 )

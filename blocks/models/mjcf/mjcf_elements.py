@@ -78,7 +78,8 @@ class Names:
         if not re.match("[A-Za-z_]", name):
             name = f"_{name}"
         taken = self._taken.setdefault(_PLACES.get(kind, kind), set())
-        while name in taken:
+        others = self._taken["frames"] if kind == "tendon" else set()  # as elements are blocks
+        while name in taken or name in others:
             name = f"{name}_{kind}"
         taken.add(name)
         return name

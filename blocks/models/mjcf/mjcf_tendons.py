@@ -72,7 +72,10 @@ def _element(
     if kinds == {int(wraps.mjWRAP_JOINT)} and has_length:
         factors: dict[Joint | tuple[Joint, str], float] = {}
         for k, n in zip(parts, numbers, strict=True):
-            factors[joints[n]] = factors.get(joints[n], 0.0) + float(model.wrap_prm[k])
+            if model.wrap_prm[k]:
+                factors[joints[n]] = float(model.wrap_prm[k])
+        if not factors:
+            return None
         coupling = Coupling(f"{name}_length", factors, low)
         return CompliantCoupling(name, coupling, stiffness=stiffness, damping=damping)
     if kinds != {int(wraps.mjWRAP_SITE)} or len(parts) != 2 or high <= 0.0:

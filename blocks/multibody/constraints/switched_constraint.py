@@ -237,7 +237,8 @@ class SwitchedCoordinates(SwitchedConstraint):
 def held_still(tree: ConstrainedTree, context: Any, rates: Array) -> Array:
     """Return the rates of all velocities, with exact zeros for those that are held.
 
-    An acceleration of a velocity at rest that is too small to be told from rounding is zero, too.
+    An acceleration of a velocity at rest that is too small to be told from rounding is zero, too,
+    but where a slip begins, it has slopes.
     """
     switching = [each for each in tree.constraints if isinstance(each, SwitchedCoordinates)]
     if not switching:
@@ -250,7 +251,8 @@ def held_still(tree: ConstrainedTree, context: Any, rates: Array) -> Array:
             k = first + row.k
             lies = np.logical_and(np.abs(v[row.k]) <= scale.still, constraint.may_rest)
             faint = np.logical_and(lies, np.abs(found[k]) <= scale.faint)
-            found[k] = np.where(np.logical_or(h > 0.0, faint), 0.0, found[k])
+            moves = np.where(faint, scalars.vanishing(found[k]), found[k])
+            found[k] = np.where(h > 0.0, 0.0, moves)
     return scalars.array(found)
 
 

@@ -180,6 +180,15 @@ def with_slope_of(value: Any, through: Any) -> Any:
     return _held(value) + (_operand(through) - _held(through))
 
 
+def vanishing(value: Any) -> Any:
+    """Return zero, with the slope of a finite value.
+
+    >>> vanishing(0.3)
+    0.0
+    """
+    return value - _held(value)
+
+
 def _held(value: Any) -> Any:
     """Return a value without its slope: rounded to 2⁻²⁰⁰, which changes no digit of it."""
     return np.rint(_operand(value) * 2.0**200) * 2.0**-200

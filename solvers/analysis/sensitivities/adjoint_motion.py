@@ -89,8 +89,8 @@ class _Steps:
         times, clips = ledger.times[low:high], ledger.clips(self._rows)
         clips[-1] = min(clips[-1], ledger.limits[piece])
         self.taken = len(times) - 1
-        if high < len(ledger.times) and self.taken:  # parts the last step
-            before = times[-1] - _SHORT * (times[-1] - times[-2])
+        before = times[-1] - _SHORT * (times[-1] - times[-2:][0])
+        if high < len(ledger.times) and times[-2:][0] < before < times[-1]:  # parts the last step
             times, clips = np.insert(times, -1, before), np.append(clips, clips[-1])
             self._rows = np.append(self._rows, high - 1)
         self.spans = np.column_stack([times[:-1], times[1:], clips[1:]])
@@ -305,6 +305,9 @@ class AdjointMotion:
             pass_back = _Passage(self, run, dense, slopes, tolerances, thorough=thorough)
             piece: _Steps | None = _Steps(ledger, len(ledger.first) - 1)
             assert piece is not None
+            before = None if len(piece.spans) else piece.earlier()
+            if before is not None and not np.any(self._shift(before)):
+                piece = before  # updates do not run where a jump is at the end of the run
             end = piece.last.time
             self._refuse_coincident(end, pass_back.reached(piece))
             while piece is not None:
@@ -338,7 +341,8 @@ class AdjointMotion:
                 return piece, shift
             before = piece.earlier()
             events = passage.reached(piece) or ([] if before is None else passage.reached(before))
-            if not events:
+            shifts = [own, None if before is None else self._shift(before)]
+            if not events and not any(each is not None and np.any(each) for each in shifts):
                 return piece, shift
             if before is None:
                 self._refuse_coincident(piece.last.time, events)
@@ -426,6 +430,10 @@ class _Passage:
         which = np.searchsorted(spans[:, 0], dense.begin[low:high], side="right") - 1
         counts = np.bincount(which, minlength=len(spans)) * len(nodes)
         seeds = self._slopes.values[low:high].reshape(times.size, self._slopes.values.shape[2])
+        behind = math.nextafter(spans[0, 0], math.inf)
+        if not first and behind < spans[0, 1]:  # derivatives of min(t, p) are those behind a bend
+            spans = spans.copy()
+            spans[0, 0] = behind
         self._run.go_back(spans, steps.states(first, last), counts, times.ravel(), seeds)
 
     def _tolerance(self, x: FloatArray) -> FloatArray:

@@ -50,6 +50,7 @@ _STEP = 1e-6  # of the time in which states change as a whole, for the bend of a
 _SIGNS = {"falling": -1.0, "rising": 1.0}
 _ALIKE = 1e-6  # relative difference of what are the same numbers,
 _SOLVED = 1e-9  # and that of states beside the largest, as where impacts are solved for
+_NOTHING = 1e-20  # what a source that begins smoothly has gained after a rounding error of time
 _GRAZING = 1e2  # errors of a function, by which it has to go beyond zero
 _MOST_CAUSES = 4  # at one instant, whose orders are all tried
 
@@ -271,7 +272,7 @@ class EventSlopes(SampledSlopes):
                     self._restore(here)
             if breaks:
                 jump.events = [] if gap_of(rates, time, here.x) is None else [BREAK]
-                now = time
+                now = math.nextafter(time, math.inf)  # where equations bend, behind it
                 store.set_motion(now, here.x)
             events = [] if breaks else cause.events
             values = self._update(events, own, jump, values, following=after is not None)
@@ -439,7 +440,8 @@ class EventSlopes(SampledSlopes):
         size = np.abs(expected)
         rounding = np.full(len(size), _CLOSE * np.max(size, initial=0.0))  # of terms that cancel
         rounding[: len(after.x)] = _SOLVED * np.max(np.abs(after.x), initial=0.0)
-        return bool(np.all(np.abs(self._numbers() - expected) <= _ALIKE * size + rounding))
+        least = _ALIKE * size + rounding + _NOTHING
+        return bool(np.all(np.abs(self._numbers() - expected) <= least))
 
     def refusal(
         self, time: float, which: Sequence[int], expected: str, found: str

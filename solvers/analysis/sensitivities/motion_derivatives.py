@@ -46,10 +46,14 @@ from flexure.solvers.analysis.sensitivities.long_motions import LongMotions
 from flexure.solvers.analysis.sensitivities.native_motion import NativeMotion
 from flexure.solvers.analysis.sensitivities.sampled_slopes import SampledSlopes
 from flexure.solvers.native.programs.preconditions import UnsuitableError
+from flexure.solvers.results.records.history import Snapshot
 from flexure.solvers.simulation.run_control.method_selection import Method
 from flexure.solvers.tracing.derivatives import Derivatives
 from flexure.solvers.tracing.exact_jacobian import ExactJacobian
 from flexure.solvers.tracing.trace import DISCRETE, Key, trace
+
+#: Relative differences that are rounding, of each value and beside the largest.
+_ALIKE, _ROUNDING = 1e-6, 1e-12
 
 
 @dataclass(frozen=True, eq=False)
@@ -326,7 +330,7 @@ class MotionDerivatives:
                 self._samples += [self._x] * len(times)
                 self._time = stop
                 motion = self._begun(t_final, method, (rtol, atol))
-            if jumps and motion is not None and self._shift(before, updating=updating):
+            if jumps and motion is not None and self._shift(before):
                 motion.hold(self._x, self._weights)
             self._store.set_motion(stop, freeze(self._x[: self._size].copy()))
             if updating:
@@ -336,15 +340,13 @@ class MotionDerivatives:
                 if motion is not None:
                     motion.hold(self._x, self._weights)
 
-    def _shift(self, begin: float, *, updating: bool = False, starting: bool = False) -> bool:
+    def _shift(self, begin: float, *, starting: bool = False) -> bool:
         """Let derivatives jump where rates do at a time that moves; tell whether they have."""
         time, n = self._time, self._size
         changes = self._breaks.changes(self._rates, begin, time, self._x[:n])
         moved = np.zeros((n, len(self.scale))) if changes is None else changes @ self._weights
         refused = np.any(moved) and (starting or time in self._grid)
-        if updating:
-            refused |= np.any(np.array(self._breaks.ways(begin, time)) @ self._weights)
-        if refused:
+        if refused or (not starting and self._updates_differ(begin, time)):
             raise EvaluationError(
                 f"{self._attempt} at t = {time:.9g} s",
                 expected="no beginning, update or sample where a jump moves with the parameters",
@@ -354,14 +356,40 @@ class MotionDerivatives:
         self._x = np.concatenate([self._x[:n], self._x[n:] + moved.T.ravel()])
         return bool(np.any(moved))
 
+    def _updates_differ(self, begin: float, time: float) -> bool:
+        """Return whether updates at a break that moves compute something else behind it.
+
+        What they compute of a source that goes on smoothly differs in proportion to the distance.
+        """
+        tick = self._updates.next_time(time - 5.0 * np.spacing(time))
+        if tick > time + 4.0 * np.spacing(time):
+            return False
+        if not np.any(np.array(self._breaks.ways(begin, time)) @ self._weights):
+            return False
+        own, snapshot, x = len(self._steering), Snapshot.of(self._context), self._x[: self._size]
+        sides = []
+        for distance in (1.0, -1.0, 100.0, -100.0):
+            self._store.set_motion(time + distance * np.spacing(time), freeze(x.copy()))
+            slopes = self._updates.run(self._columns(), self._weights[:own], tick)
+            held = [value for leaf in self._store.leaves for value in leaf.discrete]
+            sides.append(np.concatenate([slopes.ravel(), self._store.x, *held]))
+            snapshot.restore(self._context)
+        self._store.set_motion(time, freeze(x.copy()))
+        near, far = np.abs(sides[0] - sides[1]), np.abs(sides[2] - sides[3])
+        size = np.abs(sides[0])
+        least = _ALIKE * size + _ROUNDING * np.max(size, initial=0.0)
+        return bool(np.any((near > least) & (near > 0.5 * far)))
+
+    def _columns(self) -> FloatArray:
+        """Return the derivatives of states and held values."""
+        columns = self._x[self._size :].reshape(len(self.scale), self._size).T
+        return np.concatenate([columns, self._weights[len(self._steering) :]])
+
     def _update(self) -> None:
         """Run the updates that are due now."""
         self._drive(self._time)
         n, own = self._size, len(self._steering)
-        columns = self._x[n:].reshape(len(self.scale), n).T
-        found = self._updates.run(
-            np.concatenate([columns, self._weights[own:]]), self._weights[:own]
-        )
+        found = self._updates.run(self._columns(), self._weights[:own])
         self._weights = np.concatenate([self._weights[:own], found[n:]])
         self._x = np.concatenate([self._store.x, found[:n].T.ravel()])
 

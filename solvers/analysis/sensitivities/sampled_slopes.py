@@ -122,8 +122,8 @@ class SampledSlopes:
         """Return the next time at which updates are due, or infinity."""
         return min((clock.next_time(time) for clock in self._clocks), default=math.inf)
 
-    def run(self, slopes: FloatArray, others: FloatArray) -> FloatArray:
-        """Run the updates that are due at the time of the context.
+    def run(self, slopes: FloatArray, others: FloatArray, tick: float | None = None) -> FloatArray:
+        """Run the updates that are due at the time of the context, or at a tick.
 
         Parameters
         ----------
@@ -131,13 +131,15 @@ class SampledSlopes:
             Derivatives of the states and of the held values.
         others : ndarray, shape (p, m)
             Those of the parameters and fixed inputs.
+        tick : float, optional
+            A time at which they are due, a rounding error away from that of the context.
 
         Returns
         -------
         ndarray, shape (n + h, m)
             The derivatives behind the updates.
         """
-        due = self._due(self._store.time)
+        due = self._due(self._store.time if tick is None else tick)
         for kind in _KINDS:
             before, slopes = np.concatenate([slopes, others]), slopes.copy()
             for rows, matrix in self._run(due, kind):

@@ -171,7 +171,7 @@ class AdjointRun:
             Their weights.
         """
         begin, end, clip = np.repeat(spans, counts, axis=0).T
-        inside = np.minimum(times, end)
+        inside = np.clip(times, begin, end)
         weights = self.interpolating((inside - begin) / (end - begin))
         data: Any = spans, states, counts, np.minimum(inside, clip), seeds, weights
         arrays = [np.ascontiguousarray(each).ravel() for each in data]

@@ -280,6 +280,15 @@ def test_tendons_pull_as_those_of_mujoco(is_saved: bool, tmp_path: Path) -> None
         np.testing.assert_allclose(plant.calc_vdot(context)[order], data.qacc, rtol=1e-8)
 
 
+def test_tendons_may_have_names_of_bodies_and_factors_of_zero() -> None:
+    named = TENDONS.replace('name="mix"', 'name="bob"').replace('coef="-0.5"', 'coef="0"')
+    context = fx.load_mjcf(named).build().create_default_context()
+    assert context.get("bob_tendon.stiffness") == 20.0
+    nothing = named.replace('coef="2"', 'coef="0"')
+    with pytest.warns(UserWarning, match="the tendon 'bob_tendon'"):
+        fx.load_mjcf(nothing).build()
+
+
 def test_elements_that_are_no_tendons_are_not_saved_as_such(tmp_path: Path) -> None:
     builder = fx.load_mjcf(TENDONS)
     joints, pair = builder.joints, (builder.world, (0, 0, 1), builder.bodies[1], (0, 0, 0))

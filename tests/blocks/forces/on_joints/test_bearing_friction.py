@@ -342,3 +342,27 @@ def test_what_means_nothing_is_refused() -> None:
         fx.BearingFriction("rub", rail, friction=0.1, thrust_radius=0.1)
     with pytest.raises(fx.errors.ValueRefusedError, match="static_friction"):
         fx.BearingFriction("rub", rail, friction=0.2, static_friction=0.1)
+
+
+@needs_llvmlite
+@pytest.mark.parametrize("follows_load", [True, False])
+def test_a_gradient_passes_where_a_slip_begins(follows_load: bool) -> None:
+    """A force f = r t moves a block from t = c/r on to v = r (T - c/r)²/(2 m)."""
+    plant_builder, mu, r, t_final = fx.PlantBuilder("guide", gravity=(0.0, 0.0, -G)), 0.3, 8.0, 1.2
+    block = plant_builder.add_body("block", fx.SpatialInertia.point_mass(MASS))
+    rail = fx.PrismaticJoint("rail", plant_builder.world, block, axis=(1, 0, 0), damping=0.0)
+    plant_builder.add_joint(rail)
+    c = mu * MASS * G
+    friction: Any = fx.StickSlipFriction("rub", rail, coulomb_friction=c)
+    if follows_load:
+        friction = fx.BearingFriction("rub", rail, friction=mu)
+    plant_builder.add_constraint(friction)
+    builder = fx.DiagramBuilder("pulled")
+    builder.add_all(plant_builder.build(), fx.Ramp("pull", slope=r))
+    builder.connect("pull.y", "guide.generalized_force")
+    system = builder.build()
+    way = f"guide.tree.rub_{'' if follows_load else 'coulomb_'}friction"
+    found = fx.gradient(fx.metrics.final("guide.rail.rate"), system, t_final, way)
+    slope = -(t_final - c / r) / MASS * (MASS * G if follows_load else 1.0)
+    assert found.value == pytest.approx(0.5 * r * (t_final - c / r) ** 2 / MASS, rel=1e-6)
+    assert found[way].item() == pytest.approx(slope, rel=1e-6)

@@ -29,7 +29,7 @@ def stepped(source: fx.System) -> fx.Diagram:
     """Return a lag of half a second behind a source."""
     builder = fx.DiagramBuilder("stepped")
     builder.add_all(source, fx.FirstOrderLag("lag", 0.5))
-    builder.connect_chain(source, "lag")
+    builder.connect(f"{source.name}.y", "lag.u")
     return builder.build()
 
 
@@ -60,6 +60,26 @@ def test_edges_of_a_wave_have_derivatives() -> None:
         assert forward[way][0] == pytest.approx(other[way], rel=1e-5)
 
 
+@needs_llvmlite
+@pytest.mark.parametrize("method", ["RK45", "DOP853", "ESDIRK4"])
+def test_bends_at_break_times_have_exact_derivatives(method: Any) -> None:
+    """A lag behind a ramp that stops gains 1 - e^(-2 (1 - stop)); corners of a move also bend."""
+    system, decay = stepped(fx.Ramp("ramp", stop=0.5)), np.exp(-1.0)
+    for metric, expected in (
+        (m.final("lag.y"), 1.0 - decay),
+        (m.integral("lag.y"), 0.5 * decay),
+        (m.integral("ramp.y"), 0.5),
+    ):
+        found = fx.gradient(metric, system, 1.0, "ramp.stop", method=method)
+        assert found["ramp.stop"] == pytest.approx(expected, abs=1e-7), metric.label
+    move = stepped(fx.TrapezoidalProfile("move", at=0.2, to=0.7, max_acceleration=3.0))
+    ways = [f"move.{name}" for name in ("at", "to", "max_velocity", "max_acceleration")]
+    found = fx.gradient(m.final("lag.y"), move, 1.5, ways, method=method)
+    forward = fx.parameter_sensitivity(move, 1.5, ways)
+    for way in ways:
+        assert found[way] == pytest.approx(forward[way][0], abs=1e-7), way
+
+
 def test_jumps_that_move_are_refused_where_something_reads_their_instant() -> None:
     system = stepped(fx.Step("step", at=0.5))
     for t_final, metric in ((0.5, m.final("lag.y")), (1.0, m.rms("lag.y", start=0.5))):
@@ -71,6 +91,70 @@ def test_jumps_that_move_are_refused_where_something_reads_their_instant() -> No
     with pytest.raises(EvaluationError, match="no beginning, update or sample where a jump moves"):
         fx.parameter_sensitivity(system, 1.0, "step.at")
     assert fx.gradient(m.final("lag.y"), system, 1.0, "step.to")["step.to"] > 0.0
+
+
+def sampled(source: fx.System) -> fx.Diagram:
+    """Return an integrator behind a hold with ticks every 0.1 s."""
+    builder = fx.DiagramBuilder("sampled")
+    builder.add_all(source, fx.ZeroOrderHold("hold", period=0.1), fx.Integrator("sum"))
+    builder.connect(f"{source.name}.y", "hold.u")
+    builder.connect_chain("hold", "sum")
+    return builder.build()
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        fx.MinimumJerkProfile("move", at=0.3, to=0.7),
+        fx.TrapezoidalProfile("move", at=0.3, max_velocity=0.5),
+    ],
+    ids=["least jerk", "trapezoid"],
+)
+def test_ticks_at_corners_and_in_the_middle_of_moves_have_derivatives(source: Any) -> None:
+    """A later begin changes what is held by the velocity at each tick."""
+    system, context = sampled(source), source.create_default_context()
+    expected = 0.0
+    for k in range(20):
+        context.time = 0.1 * k
+        expected -= 0.1 * source.velocity(context)[0]
+    found = fx.gradient(m.final("sum.y"), system, 2.0, "move.at", rtol=1e-10)
+    assert found["move.at"] == pytest.approx(expected, rel=1e-8)
+    forward = fx.parameter_sensitivity(system, 2.0, "move.at", outputs=["sum.y"])
+    assert forward["move.at"][-1] == pytest.approx(expected, rel=1e-6)
+
+
+@pytest.mark.parametrize("at", [0.5, 0.3])
+def test_ticks_that_read_a_jump_or_a_bend_that_moves_are_refused(at: float) -> None:
+    """0.3 is a rounding error before the tick."""
+    for source, way in (
+        (fx.Step("source", at=at), "source.at"),
+        (fx.Ramp("source", stop=at), "source.stop"),
+    ):
+        system = sampled(source)
+        with pytest.raises(EvaluationError, match=rf"t = {at} s: expected events one after"):
+            fx.gradient(m.final("sum.y"), system, 0.95, way)
+        with pytest.raises(EvaluationError, match=rf"t = {at} s: expected no beginning, update"):
+            fx.parameter_sensitivity(system, 0.95, way)
+
+
+def test_runs_may_end_at_a_jump_and_a_tick() -> None:
+    """The tick does not take place. Everything is in proportion to the amplitude."""
+    system = sampled(fx.Square("wave", period=0.5))
+    for signal in ("wave.y", "hold.y", "sum.y"):
+        for metric in (m.final(signal), m.rms(signal)):
+            found = fx.gradient(metric, system, 1.0, "wave.amplitude")
+            assert found["wave.amplitude"] == pytest.approx(found.value, abs=1e-7), metric.label
+
+
+@pytest.mark.full
+def test_runs_of_waves_between_ticks_have_derivatives_also_where_they_nearly_coincide() -> None:
+    """At 199.95 s an edge is a rounding error beside a tick, with a step of that length."""
+    builder = fx.DiagramBuilder("waves")
+    builder.add_all(fx.Square("wave", period=0.31, duty=0.4), fx.ZeroOrderHold("hold", period=0.05))
+    builder.add_all(fx.FirstOrderLag("lag", 0.1))
+    builder.connect_chain("wave", "hold", "lag")
+    found = fx.gradient(m.rms("lag.y"), builder.build(), 200.0, "wave.amplitude")
+    assert found["wave.amplitude"] == pytest.approx(found.value, rel=1e-9)
 
 
 @pytest.mark.parametrize("kind", [fx.Sum, fx.Product])
