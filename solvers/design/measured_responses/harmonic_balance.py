@@ -19,7 +19,7 @@ from flexure.diagrams.checks.errors import EvaluationError, FlexureError
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.values.arrays import FloatArray
 from flexure.diagrams.values.events import Periodic
-from flexure.diagrams.values.kinds import CONTINUOUS
+from flexure.diagrams.values.kinds import CONTINUOUS, TIME_KIND
 from flexure.solvers.analysis.equations.equations import refuse_sampled, slot_of
 from flexure.solvers.analysis.frequency.frequency_curves import frequencies
 from flexure.solvers.analysis.linear_models.linear_inputs import LinearInputs
@@ -80,7 +80,7 @@ class HarmonicBalance:
             cut = LinearInputs(context, [], block.output_ports[:1], attempt).context
             refuse_sampled(cut, attempt, "Pass period= for the cycles of a sampled loop")
         entry = slot_of(context, block.input_ports[0])
-        self._moves = bool(context.store.layout.masks[entry] & CONTINUOUS)
+        self._moves = self._moves_between(entry, period or 0.0)
         model = self.model = self._linear_rest(period)
         n = len(model.A)
         # x, the mean of the output and that of the input, as deviations
@@ -96,6 +96,24 @@ class HarmonicBalance:
         self._way = np.linalg.lstsq(free[:, n:].T, ways[0], rcond=None)[0] @ free
         if abs(self._way[n + 1]) > 1e-9:
             self._way = self._way / self._way[n + 1]
+
+    def _moves_between(self, entry: int, period: float) -> bool:
+        """Return whether the input moves between samples, as behind an interpolating delay."""
+        mask = self._context.store.layout.masks[entry]
+        if mask & CONTINUOUS or not mask & TIME_KIND:
+            return bool(mask & CONTINUOUS)
+        changes = []
+        for step in (0.0, 1e-3 * period):  # what sources change is the same for both
+            context = self._context.clone()
+            for leaf in context.leaves():
+                groups = enumerate(leaf.discrete, 1)
+                leaf.discrete = [each + step * (k + np.arange(each.size)) for k, each in groups]
+            ends = []
+            for part in (0.25, 0.75):
+                context.time = self._context.time + part * period
+                ends.append(context.store.value(entry))
+            changes.append(ends[1] - ends[0])
+        return bool(np.max(np.abs(changes[1] - changes[0])) > 1e-9 * period)
 
     def _linear_rest(self, period: float | None) -> LinearModel:
         """Return G, with an output of the block that changes when its input does."""
@@ -418,7 +436,8 @@ class HarmonicBalance:
         last, stays = exact.inputs, []
         for scale in _BESIDE:
             context = self._begun(mean + scale * swing)
-            context.find(self._block).set("mode", 0.0)
+            # One that moves has crossed the threshold when it is sampled.
+            context.find(self._block).set("mode", float(self._moves))
             end = context.time + _CYCLES * count * period
             try:
                 result = simulate(context.system, end, context=context, rtol=_RTOL)

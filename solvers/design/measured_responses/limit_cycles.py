@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from flexure.blocks.signals.nonlinear import Relay
 from flexure.diagrams.checks.arguments import flag, require
 from flexure.diagrams.checks.errors import EvaluationError
 from flexure.diagrams.contexts.context import Context
@@ -60,7 +61,8 @@ class LimitCycles(Answer):
     model : LinearModel
         G, the linear rest of the loop: from the output of the block to its input.
     notes : tuple of str
-        Where simulations disagree, and which blocks of the rest pass no small changes.
+        Where simulations disagree, which blocks of the rest pass no small changes, and what was not
+        looked for.
 
     See Also
     --------
@@ -187,7 +189,8 @@ def limit_cycles(
     A sampled loop is balanced with the response of its rest from sample to sample. Cycles of a
     `Relay` then have whole numbers of samples. Up to 200 samples, they are exact: the output that
     repeats goes through the rest with all harmonics, and a cycle exists where the input
-    switches the relay at just these samples (Tsypkin). Several cycles can exist side by side. They
+    switches the relay at just these samples (Tsypkin), on and off once in a cycle; others, in which
+    it does so more often, are not looked for. Several cycles can exist side by side. They
     are stable if all motions of the rest decay, except the mean behind an integrator, which is free
     within bounds: ``biases`` are the middle of these. Runs begin next to an exact cycle, and
     confirm it if all samples stay there.
@@ -238,6 +241,8 @@ def limit_cycles(
     found = np.array(rows).reshape(-1, 3)
     own = f"'{nonlinear.label}' "
     notes = [note for note in search.model.notes if not note.startswith(own)]
+    if period is not None and isinstance(nonlinear, Relay) and not cycles:
+        notes.append(f"cycles in which {own}switches on more than once are not looked for")
     reached = np.full((len(cycles), 2), np.nan)
     confirmed = np.zeros(len(cycles), dtype=bool)
     if simulated:

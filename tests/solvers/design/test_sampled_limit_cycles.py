@@ -142,6 +142,54 @@ def test_sampled_saturations_balance_with_the_response_of_the_sampled_plant() ->
     assert found.simulated_amplitudes[0] == pytest.approx(fitted, rel=1e-2)
 
 
+def test_that_cycles_with_several_times_on_are_not_looked_for_is_said() -> None:
+    A, B, C, _, _ = signal.cont2discrete(signal.tf2ss(*PLANTS["lags"]), 0.42)
+    x, is_on, modes = np.ones(3), False, []
+    for _ in range(2000):
+        e = -(C @ x).item()
+        is_on = e >= 0.1 or (is_on and e > -0.1)
+        modes.append(is_on)
+        x = A @ x + B[:, 0] * (0.5 if is_on else -1.5)
+    assert modes[-1000:-25] == modes[-975:]
+    assert np.sum(np.diff(np.array(modes[-26:], dtype=int)) > 0) == 2
+    builder = fx.DiagramBuilder("loop")
+    builder.add_all(
+        fx.Gain("minus", -1.0),
+        fx.Relay("relay", 0.1, -0.1, on_value=0.5, off_value=-1.5),
+        fx.ZeroOrderHold("hold", 0.42),
+        fx.TransferFunction("plant", *PLANTS["lags"]),
+    )
+    builder.connect_chain("minus", "relay", "hold", "plant", "minus")
+    found = fx.limit_cycles(builder.build(), "relay", [0.01, 50.0], period=0.42)
+    assert not len(found)
+    assert "cycles in which 'relay' switches on more than once are not looked for" in found.notes
+
+
+def test_a_delay_that_interpolates_between_samples_moves_the_relay() -> None:
+    builder, period = fx.DiagramBuilder("delayed"), 0.2
+    builder.add_all(
+        fx.Gain("minus", -1.0),
+        fx.Relay("relay", 0.1, -0.1, on_value=1.0, off_value=-1.0),
+        fx.ZeroOrderHold("hold", period),
+        fx.TransferFunction("plant", *PLANTS["lags"]),
+        fx.TimeDelay("late", 2.0 * period, period),
+    )
+    builder.connect_chain("minus", "relay", "hold", "plant", "late", "minus")
+    found = fx.limit_cycles(builder.build(), "relay", [0.01, 50.0], period=period)
+    A, B, C, _, _ = signal.cont2discrete(signal.tf2ss(*PLANTS["lags"]), period)
+    x, is_on, outputs, modes = np.zeros(3), False, [0.0, 0.0], []
+    for _ in range(2000):
+        outputs.append((C @ x).item())
+        is_on = -outputs[-3] >= 0.1 or (is_on and -outputs[-3] > -0.1)
+        modes.append(is_on)
+        x = A @ x + B[:, 0] * (1.0 if is_on else -1.0)
+    first, last = (np.flatnonzero(np.diff(np.array(modes, dtype=int)) > 0) + 1)[-2:]
+    size = abs(np.fft.fft(outputs[first:last])[1]) * 2.0 / (last - first)
+    near = np.isclose(found.frequencies, 2.0 * np.pi / (period * (last - first)))
+    assert found.amplitudes[near] == pytest.approx([size], rel=1e-6)
+    assert found.is_confirmed.all()
+
+
 @pytest.mark.full
 def test_a_cycle_from_which_motions_grow_without_bounds_is_left_on_both_sides() -> None:
     builder = fx.DiagramBuilder("dead")
