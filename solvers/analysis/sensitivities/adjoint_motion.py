@@ -296,8 +296,8 @@ class AdjointMotion:
         steering = np.flatnonzero([not each.is_state for each in self._all for _ in each.keys])
         initial = self._assembled.closed(initial, steering, self._names)
         start = Instant(store.time, store.x, Snapshot.of(context))
-        before = math.nextafter(start.time, -math.inf)
-        if self._breaks.changes(self._rates, before, start.time, start.x) is not None:
+        earlier = math.nextafter(start.time, -math.inf)
+        if self._breaks.changes(self._rates, earlier, start.time, start.x) is not None:
             self._refuse_coincident(start.time, [BREAK])
         ledger = history.ledger()
         for thorough in (False, True):
