@@ -22,7 +22,13 @@ from tests.support.systems.foreign_blocks import Spline
 from tests.support.tiers import for_each
 
 ATTEMPT = "Cannot test"
-CONSTRAINED = "loops and couplings", "wheels and skates", "stops and friction", "rigid contacts"
+CONSTRAINED = (
+    "loops and couplings",
+    "wheels and skates",
+    "stops and friction",
+    "rigid contacts",
+    "loaded bearings",
+)
 #: What has no constraints.
 PLAIN = [name for name in MECHANISMS if name not in CONSTRAINED]
 BOX = fx.SpatialInertia.solid_box(2.0, size=(0.1, 0.2, 0.3))
