@@ -183,7 +183,7 @@ def with_slope_of(value: Any, through: Any) -> Any:
 def vanishing(value: Any) -> Any:
     """Return zero, with the slope of a finite value.
 
-    >>> vanishing(0.3)
+    >>> float(vanishing(0.3))
     0.0
     """
     return value - _held(value)

@@ -38,7 +38,7 @@ class BreakSlopes:
     Parameters
     ----------
     context : Context
-        A root context; `slopes` changes its time.
+        A root context; `ways` changes its time.
     variables : sequence of Variable
         Parameters, fixed inputs and discrete values.
     attempt : str

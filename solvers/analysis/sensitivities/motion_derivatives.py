@@ -359,7 +359,7 @@ class MotionDerivatives:
     def _updates_differ(self, begin: float, time: float) -> bool:
         """Return whether updates at a break that moves compute something else behind it.
 
-        What they compute of a source that goes on smoothly differs in proportion to the distance.
+        Values of a source that goes on smoothly differ in proportion to the distance.
         """
         tick = self._updates.next_time(time - 5.0 * np.spacing(time))
         if tick > time + 4.0 * np.spacing(time):
