@@ -12,7 +12,8 @@ step / native step
     the ratio of the time of a step without waiting to that of the same step of a `Simulator`.
 
 "with a page" has a browser that listens, "with a page that hangs" one that never reads. Both need
-the package websockets.
+the package websockets. "sleeping alone" is a loop that does nothing but sleep until its deadlines:
+what it misses is the machine's.
 """
 
 from __future__ import annotations
@@ -81,9 +82,18 @@ def browser(live: fx.results.Live, *, reads: bool) -> Iterator[None]:
     live.close()
 
 
+def sleeping(duration: float) -> Row:
+    """Return how often a loop without work wakes up after the next deadline."""
+    count, missed, start = round(duration / PERIOD), 0, time.monotonic()
+    for k in range(1, count + 1):
+        time.sleep(max(start + k * PERIOD - time.monotonic(), 0.0))
+        missed += time.monotonic() > start + (k + 1) * PERIOD
+    return Row("sleeping alone", "missed", 1e3 * missed / count)
+
+
 def rows(duration: float) -> Sequence[Row]:
     """Measure."""
-    found = []
+    found = [sleeping(duration)]
     for name, reads in (("alone", None), ("with a page", True), ("with a page that hangs", False)):
         live = looped(1.0)
         if reads is None:
