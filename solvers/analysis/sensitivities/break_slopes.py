@@ -16,7 +16,7 @@ import numpy as np
 from flexure.diagrams.checks.errors import EvaluationError
 from flexure.diagrams.concurrency.threads import cached_property
 from flexure.diagrams.contexts.context import Context, LeafContext
-from flexure.diagrams.values.arrays import FloatArray
+from flexure.diagrams.values.arrays import FloatArray, freeze
 from flexure.solvers.analysis.equations.equations import Variable
 from flexure.solvers.analysis.equations.kept_equations import TracedEquations, kept_equations
 from flexure.solvers.native.programs.system_trace import break_time
@@ -38,7 +38,7 @@ class BreakSlopes:
     Parameters
     ----------
     context : Context
-        A root context; `ways` changes its time.
+        A root context.
     variables : sequence of Variable
         Parameters, fixed inputs and discrete values.
     attempt : str
@@ -70,17 +70,19 @@ class BreakSlopes:
         found: list[FloatArray] = []
         if self._keys:
             store, close = self._context.store, _SPACINGS * math.ulp(time)
+            now = store.time
             store.set_motion(begin, store.x)
             rows = [k for k, each in enumerate(self._times()) if abs(each - time) <= close]
             for row in self._exact(begin, store.x)[rows]:
                 if not any(np.allclose(row, other, rtol=_ALIKE, atol=0.0) for other in found):
                     found.append(row)
+            store.set_motion(now, store.x)
         return found or [np.zeros(len(self._keys))]
 
     def changes(self, rates: Rates, begin: float, time: float, x: FloatArray) -> FloatArray | None:
         """Return the derivatives of states behind a break by all numbers, as far as it moves.
 
-        They have the shape (n, m); None if all are zero.
+        They have the shape (n, m); None if all are zero. The context is at that time then.
 
         Raises
         ------
@@ -92,6 +94,7 @@ class BreakSlopes:
         if gap is None or not np.any(ways):
             return None
         gaps = [gap] if len(ways) == 1 else [self._part(way, ways, rates, time, x) for way in ways]
+        self._context.store.set_motion(time, freeze(x.copy()))
         changes: FloatArray = np.transpose(gaps) @ np.array(ways)
         return changes
 

@@ -328,6 +328,29 @@ BOTH_WAYS = pytest.mark.parametrize("method", ["auto", scipy.integrate.DOP853])
 
 
 @BOTH_WAYS
+@pytest.mark.parametrize("start", [0.0, 1.0])
+def test_the_first_update_runs_where_a_source_jumps_at_the_beginning(
+    method: Any, start: float
+) -> None:
+    """In the second period of 0.1 s the integrator is x(t) = x0 (1 + 0.1 k) (1 + k (t - 0.1))."""
+    builder = fx.DiagramBuilder("sampled")
+    hold, gain, sum_ = fx.ZeroOrderHold("hold", 0.1), fx.Gain("gain", -3.0), fx.Integrator("sum")
+    builder.add_all(hold, gain, sum_, fx.Step("step", at=start), fx.FirstOrderLag("lag", 0.5))
+    builder.connect_chain("sum", "hold", "gain", "sum")
+    builder.connect_chain("step", "lag")
+    diagram = builder.build()
+    context = diagram.create_default_context()
+    context.time = start
+    context.set("sum.x", 2.0)
+    found = fx.parameter_sensitivity(
+        diagram, start + 0.17, "gain.gain", context=context, outputs="sum.y", method=method
+    )
+    expected = 2.0 * (0.1 * (1.0 - 3.0 * 0.07) + 0.7 * 0.07)
+    derivative = found.output_derivatives["sum.y"]["gain.gain"].ravel()[-1]
+    assert derivative == pytest.approx(expected, abs=1e-9)
+
+
+@BOTH_WAYS
 def test_a_sampled_loop_has_the_sensitivities_of_its_closed_form(method: Any) -> None:
     # With the integrator behind a hold, x(t) = (1 - k T)^n x0 (1 - k (t - n T)) in the n-th period.
     builder = fx.DiagramBuilder("sampled")
