@@ -16,17 +16,11 @@ _MOST = 10_000_000  # values of one path
 
 
 class Call(NamedTuple):
-    """A name, and what stands in the parentheses behind it.
-
-    Attributes
-    ----------
-    name : str
-    args : tuple of float or str
-    """
+    """A name, and what stands in the parentheses behind it."""
 
     text: str  # as it was written
     name: str
-    args: tuple[Any, ...]
+    args: tuple[Any, ...]  # numbers or texts
     named: dict[str, Any]  # arguments with names
 
     def of(self, function: Callable[..., Any], attempt: str) -> Any:

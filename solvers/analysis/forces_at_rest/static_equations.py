@@ -439,11 +439,16 @@ class StaticEquations:
 
 def _refuse_switched(context: Context, attempt: str) -> None:
     """Refuse constraints that hold at one place and not at another, and contacts that stick."""
-    places = [(tree.constraints, tree.parent_plant.label) for _, tree in trees_of(context)]
+    switched = [
+        (
+            [each.name for each in tree.constraints if isinstance(each, SwitchedConstraint)],
+            tree.parent_plant.label,
+        )
+        for _, tree in trees_of(context)
+    ]
     blocks = [leaf.system for leaf in context.leaves()]
-    elements = [each for each in blocks if isinstance(each, BodyForceElement) and each.sticks]
-    for parts, label in [*places, (elements, context.system.label)]:
-        names = [e.name for e in parts if isinstance(e, SwitchedConstraint | BodyForceElement)]
+    sticking = [each.name for each in blocks if isinstance(each, BodyForceElement) and each.sticks]
+    for names, label in [*switched, (sticking, context.system.label)]:
         if names:
             raise DeclarationError(
                 attempt,

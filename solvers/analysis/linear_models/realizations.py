@@ -26,8 +26,8 @@ class Reduction:
     A: FloatArray
     B: FloatArray
     C: FloatArray
-    # left, right: from the states of before to those that are left, and back, shapes (r, n) and (n,
-    # r).
+    # left, right: from the states of before to those that are left, and back, shapes (r, n) and
+    # (n, r).
     left: FloatArray
     right: FloatArray
     # uncontrollable, unobservable: how many states were removed because no input moves them, and

@@ -208,12 +208,7 @@ class _PieceRows:
 
 
 class Ledger(NamedTuple):
-    """All rows of a history, those of one source after those of the other.
-
-    Attributes
-    ----------
-    sources : list of Rows
-    """
+    """All rows of a history, those of one source after those of the other."""
 
     sources: list[Rows]
     # The rows that count, numbered through all sources: not those of pieces that others replace at

@@ -299,12 +299,7 @@ def sampled(
 
 @dataclass(frozen=True)
 class Marginal:
-    """The distribution of one path.
-
-    Attributes
-    ----------
-    path : str
-    """
+    """The distribution of one path."""
 
     path: str
     shape: tuple[int, ...]  # of its value
