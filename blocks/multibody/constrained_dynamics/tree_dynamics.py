@@ -536,7 +536,7 @@ class TreeDynamics(ConstrainedTree):
 
     def forces_at_rest(self, context: Any) -> Array:
         """Return the generalized forces of gravity and of all inputs, and of dampers at v."""
-        placements, forces = self.placements(context), self.given_forces(context)
+        placements, forces = self.placements(context), dict(enumerate(self.given_forces(context)))
         along_joints = self.joint_forces(context) + self.coupled_weights(context)[1]
         return generalized_forces(self.topology, placements, forces) + along_joints
 

@@ -289,7 +289,7 @@ class GravityCompensation(PlantModel):
         ]
         inertias = world_inertias(placements, masses)
         weights = energy.gravity_forces(inertias, self.gravity(context))
-        return -generalized_forces(self.topology, placements, weights)
+        return -generalized_forces(self.topology, placements, dict(enumerate(weights)))
 
 
 def _default_inertias(plant: Plant) -> list[SpatialInertia]:

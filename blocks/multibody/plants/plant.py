@@ -416,10 +416,7 @@ class Plant(PlantBase):
         on_bodies, on_joints = added_forces(
             tree.topology, tree.constants.couplings(context), A, number
         )
-        added = MultibodyForces(self)
-        for body, F in on_bodies.items():
-            added.body_forces[body] = F
-        tau = tau + generalized_forces(tree.topology, placements, added.body_forces) + on_joints
+        tau = tau + generalized_forces(tree.topology, placements, on_bodies) + on_joints
         rotors = tree.constants.reflected_inertia(context) * number
         return np.asarray(tau + rotors - forces.generalized_forces)
 
@@ -442,7 +439,8 @@ class Plant(PlantBase):
         """Return all forces as generalized ones, Σ Jᵀ F + τ."""
         require_forces(forces, self, f"Cannot add up the forces on '{self.label}'")
         placements, _, _ = self.tree.kinematics(context)
-        tau = generalized_forces(self.tree.topology, placements, forces.body_forces)
+        on_bodies = dict(enumerate(forces.body_forces))
+        tau = generalized_forces(self.tree.topology, placements, on_bodies)
         return np.asarray(tau + forces.generalized_forces)
 
     def calc_force_elements_contribution(self, context: Context) -> MultibodyForces:

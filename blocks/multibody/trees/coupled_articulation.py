@@ -59,9 +59,9 @@ class CoupledArticulation(Articulation):
 
     def push(self, forces: Mapping[int, Array], tau: Mapping[int, Array]) -> Push:
         """Return what further forces do to all velocities; see `Articulation.push`."""
-        in_world = [np.zeros(6) for _ in self.topology.bodies]
-        for number, F in forces.items():
-            in_world[number] = rotate_spatial(self.placements[number].R_WB, F)
+        in_world = {
+            number: rotate_spatial(self.placements[number].R_WB, F) for number, F in forces.items()
+        }
         effort = generalized_forces(self.topology, self.placements, in_world)
         parts = [
             tau.get(each.outboard, np.zeros(each.joint.num_velocities))
@@ -120,7 +120,9 @@ def articulate_coupled(
     on_bodies, on_joints = added_forces(topology, couplings, A_W, nothing)
     for number, F in on_bodies.items():
         missing[number] = missing[number] + F
-    effort = free * (tau - on_joints - generalized_forces(topology, placements, missing))
+    effort = free * (
+        tau - on_joints - generalized_forces(topology, placements, dict(enumerate(missing)))
+    )
     own_rates = solved(M, effort, factors, ldl_solve)
     own_rates = refuse_where(np.any(pivots <= 0.0), own_rates, _no_inertia)
     return CoupledArticulation(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import islice
 
 import numpy as np
@@ -47,7 +47,7 @@ def inverse_dynamics(
     """
     accelerations = calc_accelerations(topology, placements, motions, vdot)
     missing = missing_forces(motions, inertias_W, forces_W, accelerations)
-    return generalized_forces(topology, placements, missing)
+    return generalized_forces(topology, placements, dict(enumerate(missing)))
 
 
 def missing_forces(
@@ -107,7 +107,7 @@ def needed_force(M: MassProperties, w: Array, A: Array) -> Array:
 
 
 def generalized_forces(
-    topology: Topology, placements: Sequence[Placement], forces_W: Sequence[Array]
+    topology: Topology, placements: Sequence[Placement], forces_W: Mapping[int, Array]
 ) -> Array:
     """Return spatial forces on the bodies as generalized forces Σ Jᵀ F.
 
@@ -117,21 +117,24 @@ def generalized_forces(
         The tree.
     placements : sequence of Placement
         As `calc_placements` gives them.
-    forces_W : sequence of array, shape (6,)
-        Spatial force on each body about Bo, expressed in the world, the world first.
+    forces_W : mapping from int to array, shape (6,)
+        Spatial forces about Bo, expressed in the world, by the numbers of the bodies that have any.
 
     Returns
     -------
     array, shape (num_velocities,)
         Along the velocities of the joints, in N or N m.
     """
-    carried = list(forces_W)
+    carried = dict(forces_W)
     parts = [np.zeros(0)]
     for mobilizer in reversed(topology.mobilizers):
-        inboard, outboard = mobilizer.inboard, mobilizer.outboard
+        inboard, outboard, rows = mobilizer.inboard, mobilizer.outboard, mobilizer.rows
+        if outboard not in carried:
+            parts.append(np.zeros(mobilizer.joint.num_velocities))
+            continue
         B, F = placements[outboard], carried[outboard]
-        rows = mobilizer.rows
         parts.append(B.H_PB_W[rows].T @ F[rows])
         if inboard:
-            carried[inboard] = carried[inboard] + shift_spatial_force(F, -B.p_PB_W)
+            shifted = shift_spatial_force(F, -B.p_PB_W)
+            carried[inboard] = carried[inboard] + shifted if inboard in carried else shifted
     return np.concatenate(parts[::-1])

@@ -188,13 +188,12 @@ def test_forces_on_bodies_are_projected_on_the_joints(
     seed: int, count: int, random_frames: bool
 ) -> None:
     _, state, rng = drawn(seed, count, random_frames)
-    forces = random_forces(state, rng)
+    drawn_forces = enumerate(random_forces(state, rng))
+    forces = {number: F for number, F in drawn_forces if number % 3 != 1}
     found = generalized_forces(state.topology, state.placements, forces)
-    jacobians = [
-        spatial_jacobian(state.topology, state.placements, number, ORIGIN)
-        for number in range(len(forces))
-    ]
-    expected = sum(J.T @ F for J, F in zip(jacobians, forces, strict=True))
+    expected = np.zeros(state.topology.num_velocities)
+    for number, F in forces.items():
+        expected += spatial_jacobian(state.topology, state.placements, number, ORIGIN).T @ F
     assert found == pytest.approx(expected, abs=1e-12 * (count + 1) ** 2)
 
 

@@ -117,7 +117,7 @@ def test_rates_of_what_depends_on_positions(seed: int, count: int, random_frames
     slope = rate(moved, 2e-4)
     velocity = energy.center_of_mass_velocity(state.motions, state.inertias)
     assert velocity == pytest.approx(slope[1:], abs=1e-8 * scale_of(state.motions[-1].V_WB))
-    power = generalized_forces(state.topology, state.placements, weights) @ state.v
+    power = generalized_forces(state.topology, state.placements, dict(enumerate(weights))) @ state.v
     assert power == pytest.approx(-slope[0], abs=1e-7 * scale_of(slope))
     by_body = sum(
         weight @ motion.V_WB for weight, motion in zip(weights, state.motions, strict=True)
