@@ -167,13 +167,10 @@ def main() -> None:
             case ["drake", count]:
                 print(json.dumps(drake(int(count))))
         return
-    from benchmarks.versus.table import formatted, write
+    from benchmarks.versus.table import show
 
     counts = arguments.counts or ((5, 50) if arguments.quick else COUNTS)
-    found = list(rows(counts, 2 if arguments.quick else 5))
-    print(formatted(found))
-    if arguments.json is not None:
-        write(found, arguments.json)
+    show(([row] for row in rows(counts, 2 if arguments.quick else 5)), arguments.json)
 
 
 if __name__ == "__main__":

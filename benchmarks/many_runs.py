@@ -47,7 +47,7 @@ import flexure as fx
 from benchmarks.versus import drake_door, lid
 from benchmarks.versus.drake_plants import part
 from benchmarks.versus.sides import MissingPeerError, loosest
-from benchmarks.versus.table import Row, formatted, write
+from benchmarks.versus.table import Row, show
 from benchmarks.versus.workloads import Array
 from examples import compliant_door
 
@@ -349,16 +349,11 @@ def main() -> None:
     parser.add_argument("--json", type=Path, metavar="FILE", help="where to write the rows")
     arguments = parser.parse_args()
     fewer = {SINGLE: arguments.single, "Drake": arguments.drake, "MuJoCo": arguments.mujoco}
-    rows: list[Row] = []
     missing: list[str] = []
     counts = arguments.rounds, arguments.samples
-    for new in measure(arguments.runs, fewer, *counts, missing):
-        print(formatted(new), flush=True)
-        rows += new
+    show(measure(arguments.runs, fewer, *counts, missing), arguments.json)
     for text in dict.fromkeys(missing):
         print(text)
-    if arguments.json is not None:
-        write(rows, arguments.json)
 
 
 if __name__ == "__main__":

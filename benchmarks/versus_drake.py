@@ -38,7 +38,7 @@ from benchmarks import growth
 from benchmarks.versus import c_side, cold, drake_side, ours
 from benchmarks.versus.drake_plants import part
 from benchmarks.versus.sides import Contender, MissingPeerError, in_rounds, ratio
-from benchmarks.versus.table import Row, formatted, write
+from benchmarks.versus.table import Row, show
 from benchmarks.versus.workloads import Workload, all_workloads
 from flexure.solvers.native import available
 
@@ -130,36 +130,34 @@ def cold_rows(rounds: int) -> Iterator[Row]:
     yield Row(title, "ours / Drake", ratio(mine, theirs), 1.0, "lower")
 
 
-def measure(names: Sequence[str], *, quick: bool) -> tuple[list[Row], list[str]]:
-    """Return the rows of some workloads, and what is missing."""
+def measure(names: Sequence[str], missing: list[str], *, quick: bool) -> Iterator[list[Row]]:
+    """Give the rows of each workload; list what is missing."""
     rounds = 3 if quick else 9
-    rows: list[Row] = []
-    missing: list[str] = []
     for workload in all_workloads(quick=quick):
         if workload.name not in names:
             continue
         others, lacks = peers(workload)
         ways = [found for way in ours.WAYS if (found := way(workload)) is not None]
-        rows += workload_rows(workload, ways, others, rounds)
+        rows = list(workload_rows(workload, ways, others, rounds))
         if workload.name in ("pid", "chain"):
             rows.append(straight_line_row(workload))
+        yield rows
         bars = [way for name, way, _ in BARS if name == workload.name]
-        lacks += [
+        missing += lacks
+        missing += [
             f"{workload.title}: there is no '{way}'"
             for way in dict.fromkeys(bars)
             if way not in {found.name for found in ways}
         ]
-        missing += lacks
     if "cold" in names:
         try:
-            rows += cold_rows(rounds)
+            yield list(cold_rows(rounds))
         except MissingPeerError as error:
             missing.append(str(error))
     if "growth" in names and available():
-        rows += growth.growth_rows((10, 100, 1000) if quick else growth.COUNTS)
+        yield list(growth.growth_rows((10, 100, 1000) if quick else growth.COUNTS))
     elif "growth" in names:
         missing.append("growth: native code needs llvmlite (pip install 'flexure[fast]')")
-    return rows, list(dict.fromkeys(missing))
 
 
 def main() -> None:
@@ -173,12 +171,11 @@ def main() -> None:
     unknown = [name for name in arguments.workloads if name not in names]
     if unknown:
         parser.error(f"unknown: {', '.join(unknown)}; there are {', '.join(names)}")
-    rows, missing = measure(arguments.workloads or names, quick=arguments.quick)
-    print(formatted(rows))
-    for text in missing:
+    missing: list[str] = []
+    groups = measure(arguments.workloads or names, missing, quick=arguments.quick)
+    show(groups, arguments.json)
+    for text in dict.fromkeys(missing):
         print(text)
-    if arguments.json is not None:
-        write(rows, arguments.json)
 
 
 if __name__ == "__main__":

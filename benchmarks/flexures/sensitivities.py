@@ -32,7 +32,7 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 import flexure as fx
 from benchmarks.flexures.speed import Case, plant
 from benchmarks.versus.sides import in_rounds, ratio, seconds
-from benchmarks.versus.table import Row, formatted, write
+from benchmarks.versus.table import Row, show
 from flexure.solvers.analysis.sensitivities.native_motion import NativeMotion
 from flexure.solvers.native.programs.preconditions import UnsuitableError
 
@@ -141,18 +141,15 @@ def main() -> None:
     parser.add_argument("--json", type=Path, metavar="FILE", help="where to write the rows")
     arguments = parser.parse_args()
     rounds = 3 if arguments.quick else 9
-    found = [motion_row(segments, rounds) for segments in (4, 16, 32)]
-    few = min(rounds, 3)
-    for name, run in (
-        ("one segment", short_motion()),
-        ("lag", lag_fit()),
-        ("arm", arm_fit(driven=False)),
-        ("driven arm", arm_fit(driven=True)),
-    ):
-        found.append(sides_row(name, run, few))
-    print(formatted(found))
-    if arguments.json is not None:
-        write(found, arguments.json)
+    motions = (motion_row(segments, rounds) for segments in (4, 16, 32))
+    sides = {
+        "one segment": short_motion(),
+        "lag": lag_fit(),
+        "arm": arm_fit(driven=False),
+        "driven arm": arm_fit(driven=True),
+    }
+    fits = (sides_row(name, run, min(rounds, 3)) for name, run in sides.items())
+    show(map(list, (motions, fits)), arguments.json)
 
 
 if __name__ == "__main__":

@@ -43,7 +43,7 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from benchmarks.versus.c_side import COMPILER
 from benchmarks.versus.sides import Contender, MissingPeerError, in_rounds, loosest, ratio, seconds
-from benchmarks.versus.table import Row, formatted, write
+from benchmarks.versus.table import Row, show
 
 SOURCE = Path(__file__).with_name("hand_written.c")
 SAMPLES = 30
@@ -500,12 +500,9 @@ def main() -> None:
     if arguments.one:
         one(planar=arguments.one == "planar")
         return
-    found = [cold_row(planar=planar) for planar in (True, False)]
-    for case in CASES:
-        found += case_rows(case, 3 if arguments.quick else 9)
-    print(formatted(found))
-    if arguments.json is not None:
-        write(found, arguments.json)
+    cold = (cold_row(planar=planar) for planar in (True, False))
+    cases = (case_rows(case, 3 if arguments.quick else 9) for case in CASES)
+    show(map(list, (cold, *cases)), arguments.json)
 
 
 if __name__ == "__main__":

@@ -52,7 +52,7 @@ from benchmarks.versus.sides import (
     ratio,
     seconds,
 )
-from benchmarks.versus.table import Row, formatted, write
+from benchmarks.versus.table import Row, show
 
 Array = Any
 SOURCE = Path(__file__).with_name("hand_written.c")
@@ -287,14 +287,8 @@ def main() -> None:
     parser.add_argument("--json", type=Path, metavar="FILE", help="where to write the rows")
     arguments = parser.parse_args()
     rounds = 3 if arguments.quick else 9
-    found: list[Row] = []
-    for case in CASES:
-        found += case_rows(case, rounds)
-        print(formatted(found).partition("\n")[2], flush=True)
-    found += growth_rows((1, 10, 50))
-    print(formatted(found))
-    if arguments.json is not None:
-        write(found, arguments.json)
+    groups = [*(case_rows(case, rounds) for case in CASES), growth_rows((1, 10, 50))]
+    show(map(list, groups), arguments.json)
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Literal
@@ -43,6 +43,16 @@ def formatted(rows: Sequence[Row]) -> str:
         texts += [text.ljust(width) for text, width in zip(rest, widths[3:], strict=True)]
         lines.append("  ".join(texts).rstrip())
     return "\n".join(lines)
+
+
+def show(groups: Iterable[Sequence[Row]], path: Path | None) -> None:
+    """Print each group of rows as soon as it is there; write all rows at the end, if wanted."""
+    rows: list[Row] = []
+    for group in groups:
+        print(formatted(group), flush=True)
+        rows += group
+    if path is not None:
+        write(rows, path)
 
 
 def write(rows: Sequence[Row], path: Path) -> None:
