@@ -81,6 +81,13 @@ def test_pulses_are_found_by_looking_often_enough(of_the_witness: bool, compiled
     assert hits(flow, 1.0, compiled=compiled, **options) == pytest.approx(expected, abs=1e-9)
 
 
+def test_a_long_step_is_looked_at_as_often_as_asked_for_up_to_its_end() -> None:
+    flow = clock(lambda x: pulse(x - 4.2))
+    found = hits(flow, 4.6, method="rk4", step=4.6, max_check_interval=1e-3, compiled=False)
+    half = 1e-3 * math.sqrt(math.log(2.0))
+    assert found == pytest.approx([4.5 - half, 4.5 + half], abs=1e-9)
+
+
 @pytest.mark.full
 def test_the_interval_means_the_same_in_every_call() -> None:
     flow = Flow(lambda t, x: [1.0], [0.0], watch=lambda t, x: pulse(t), update=lambda t, x: [0.0])

@@ -87,6 +87,20 @@ def test_without_isolation_a_ball_is_not_lost_below_the_floor(method: str) -> No
     assert simulator.context.continuous_state[0] > -0.1
 
 
+def test_without_isolation_a_ball_may_take_several_steps_back_to_the_floor() -> None:
+    height, speed, rising_below, step = 1.0, 0.0, 0, 0.01
+    for _ in range(100):
+        before = height
+        height, speed = height + step * speed - 4.905 * step**2, speed - 9.81 * step
+        rising_below += before < 0.0 and height < 0.0
+        if before > 0.0 >= height:
+            speed *= -0.5
+    simulator = fx.Simulator(Ball(to_zero=False), method="rk4", step=step, isolate=False)
+    simulator.advance_to(1.0)
+    assert rising_below, "each impact is over in one step, so that this shows nothing"
+    assert simulator.context.continuous_state == pytest.approx([height, speed], abs=1e-12)
+
+
 @pytest.mark.full
 @pytest.mark.parametrize(
     "method", ["auto", "BDF", "euler", "implicit_euler", "semi_explicit_euler"]
