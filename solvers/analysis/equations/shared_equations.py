@@ -239,16 +239,16 @@ def shared_equations(store: Store, question: Question) -> SharedEquations | None
         What is asked.
     """
     layout = store.layout
-    if layout.num_states < _MANY or not available() or not _may_share(layout):
+    if layout.num_states < _MANY or not available():
         return None
     zeros = frozenset(zeros_in(store) - set(question.varied))
     key = "shared", question, zeros
 
     def made() -> SharedCode | _Refused:
-        try:
-            return SharedCode(layout, question, zeros)
-        except TraceError:
-            return _Refused(layout)
+        with suppress(TraceError):
+            if _may_share(layout):
+                return SharedCode(layout, question, zeros)
+        return _Refused(layout)
 
     found, _ = kept_equations(layout, key, made)
     return None if isinstance(found, _Refused) else SharedEquations(store, found)
