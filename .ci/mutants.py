@@ -99,6 +99,7 @@ MODULES: dict[str, tuple[list[str], list[str]]] = {
         ["solvers/integration/guard/guard.py"],
         [
             "solvers/integration/test_integration.py",
+            "solvers/simulation/test_projection.py",
             "faults/test_integration_faults.py",
             "faults/test_chattering.py",
         ],

@@ -17,7 +17,7 @@ from flexure.solvers.integration.methods.methods import METHOD_NAMES, is_fixed_s
 from flexure.solvers.native.programs.method_programs import METHODS
 from tests.support.native.javascript_runs import simulate
 from tests.support.native.native import needs_llvmlite
-from tests.support.tiers import for_each, thinned
+from tests.support.tiers import by_tier, for_each, thinned
 
 ENERGY = 0.5
 
@@ -57,10 +57,15 @@ def energy_error(result: fx.results.SimulationResult) -> Any:
     return np.abs(0.5 * np.sum(states * states, axis=1) - ENERGY)
 
 
-@pytest.mark.full
+KNOWING = [("BDF", "python"), ("LSODA", "python")]  # which know differences of earlier states
+
+
 @for_each(
     ("method", "compiled"),
-    [*((name, "python") for name in METHOD_NAMES), *((name, True) for name in METHODS)],
+    by_tier(
+        fast=KNOWING,
+        full=[*((name, "python") for name in METHOD_NAMES), *((name, True) for name in METHODS)],
+    ),
 )
 def test_every_method_ends_its_steps_where_the_state_belongs(method: str, compiled: Any) -> None:
     options: dict[str, Any] = {"step": 0.01} if method in FIXED else {"rtol": 1e-4}
