@@ -19,6 +19,7 @@ from flexure.blocks.multibody.joints import Joint
 from flexure.blocks.multibody.joints.ball_rpy import BallRpyJoint
 from flexure.blocks.multibody.joints.weld import WeldJoint
 from flexure.blocks.multibody.plants.plant_builder import PlantBuilder
+from flexure.blocks.multibody.plants.plant_wiring import TOTALS, TREE
 
 #: Of each kind of things, what shares its names.
 _PLACES = {
@@ -78,7 +79,7 @@ class Names:
         if not re.match("[A-Za-z_]", name):
             name = f"_{name}"
         taken = self._taken.setdefault(_PLACES.get(kind, kind), set())
-        others = self._taken["frames"] if kind == "tendon" else set()  # as elements are blocks
+        others = {TREE, TOTALS, *self._taken["frames"]} if kind == "tendon" else set()  # blocks
         while name in taken or name in others:
             name = f"{name}_{kind}"
         taken.add(name)

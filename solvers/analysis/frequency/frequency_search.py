@@ -23,6 +23,8 @@ from flexure.solvers.analysis.linear_models.realizations import scaling
 Curve = npt.NDArray[np.complex128]
 
 _FLAT = 1e-13  # relative: what is no difference of values
+_BENT = 1e-7  # relative: differences up to which a parabola has all digits
+_AROUND_TOP = -0.03, -1e-3, 0.0, 1e-3, 0.03  # of a bracket, where to look around its top
 #: Frequencies, each of which LAPACK solves by itself.
 FEW = 8
 _LEVEL_STEP = 1e-10  # by which a peak is raised to look whether it is the highest
@@ -48,6 +50,8 @@ class FrequencySearch(ABC):
 
     #: Size of differences that count, where values may be zero.
     scale = 0.0
+    #: Of the inverse value, which is a parabola around a resonance.
+    _power = 2.0
 
     def __init__(
         self,
@@ -137,14 +141,34 @@ class FrequencySearch(ABC):
             if value < least:
                 break
             near = slice(max(k - 1, 0), k + 2)
-            low, high = points[near][[0, -1]]
-            # Around a maximum, half of the digits of the frequency make no difference.
-            is_known = np.isfinite(values[k])
-            is_flat = is_known and values[k] - values[near].min() <= _FLAT * abs(values[k])
-            points = (
-                points[:0] if is_flat or high - low <= 1e-9 * high else np.linspace(low, high, 65)
-            )
+            points = self._closer(points[near].tolist(), values[near].tolist())
         return value, frequency
+
+    def _closer(self, near: list[float], values: list[float]) -> FloatArray:
+        """Return frequencies around the best of two or three; none where it is the top."""
+        low, high, best, least = near[0], near[-1], max(values), min(values)
+        # Around a maximum, half of the digits of the frequency make no difference.
+        if best - least <= _FLAT * abs(best) or high - low <= 1e-9 * high:
+            return np.zeros(0)
+        around: list[float] = []
+        if len(near) == 3 and np.isfinite(best) and np.isfinite(least):  # 1/values are a parabola
+            depths = [
+                min(best / v, 1e9) ** self._power - 1.0
+                if least > 0.0
+                else (best - v) / (abs(best) or 1.0)
+                for v in values
+            ]
+            left, right = near[1] - low, high - near[1]
+            first, last = depths[0] / left, depths[2] / right
+            slope, bend = last * left - first * right, first + last  # times the width
+            if bend > 0.0:
+                is_top = 0.25 * slope**2 <= _FLAT * bend * (high - low)
+                if is_top and best - least <= _BENT * abs(best):
+                    return np.zeros(0)
+                top = near[1] - 0.5 * slope / bend
+                around = [top + share * (high - low) for share in _AROUND_TOP]
+        points = np.linspace(low, high, 9).tolist()
+        return np.array(sorted([*points, *(w for w in around if low < w < high)]))
 
     def _points(self, frequency: FloatArray) -> Curve:
         """Return s or z on the boundary of stability."""

@@ -28,6 +28,8 @@ from flexure.solvers.analysis.linear_models.linear_model import LinearModel, ref
 from flexure.solvers.analysis.linear_models.poles import Poles, fate, lasting_states, stability
 from flexure.solvers.analysis.linear_models.realizations import HIDDEN, reduction
 
+_ROUNDING = 1e-12  # relative: what is no difference of a factor from a pole
+
 #: A, B, C and D.
 Realization: TypeAlias = tuple[FloatArray, FloatArray, FloatArray, FloatArray]
 
@@ -285,9 +287,11 @@ def margins(loop: LinearModel) -> Margins:
 
 def _margins(loop: LinearModel, S: NyquistCurve | None = None) -> Margins:
     """Return the margins of a loop gain, given the sensitivity S at one wire of a stable loop."""
-    seen = reduction(loop.A, loop.B, loop.C, HIDDEN)
-    hides = len(seen.A) < len(loop.A)
-    A, B, C, D = (seen.A, seen.B, seen.C, loop.D) if hides else (loop.A, loop.B, loop.C, loop.D)
+    A, B, C, D, hides = loop.A, loop.B, loop.C, loop.D, False
+    if S is None or not S.shows_all:  # feedback hides no states, and shows none
+        seen = reduction(A, B, C, HIDDEN)
+        hides = len(seen.A) < len(A)
+        A, B, C = (seen.A, seen.B, seen.C) if hides else (A, B, C)
     if S is None or hides:
         is_stable, notes = _verdict(A, B, C, D, loop, seen.hidden_poles)
     else:  # its poles are those of all loops
@@ -351,14 +355,16 @@ def _of_wires(
     factors, size = np.full(m, complex(math.nan)), math.nan
     delay = min(((each.delay_margin, each.delay_frequency) for each in loops), default=modulus)
     if closed is not None:
-        gain = QuadraticSearch(*closed, loop.period, Q=1.0)
+        gain = QuadraticSearch.squared(S)
         peak, where = gain.peak()
         modulus = _inverse(math.sqrt(peak)), where
         worst, where, M, scales = structured_peak(gain.shifted(0.5))
         phases, radius = worst_phases(M, scales)
         disk, size = (_inverse(worst), where), _inverse(radius)
-        with np.errstate(all="ignore"):
-            factors = (2.0 * radius + phases) / (2.0 * radius - phases)
+        away = 2.0 * radius - phases
+        is_infinite = np.abs(away) <= _ROUNDING * radius
+        factors = (2.0 * radius + phases) / np.where(is_infinite, 1.0, away)
+        factors[is_infinite] = np.inf
 
     def joined(name: str) -> FloatArray:
         return np.concatenate([np.zeros(0), *(getattr(each, name) for each in loops)])
@@ -393,8 +399,8 @@ def _others_closed(loop: LinearModel, k: int) -> LinearModel:
     """Return the loop gain at one of several wires, with the loops of the others closed."""
     rest = [j for j in range(len(loop.D)) if j != k]
     B, C, D = loop.B[:, rest], loop.C[rest], loop.D
-    direct = np.eye(len(rest)) + D[np.ix_(rest, rest)]
-    if np.linalg.matrix_rank(direct) < len(rest):
+    direct = np.eye(len(rest)) + D[rest][:, rest]
+    if D.any() and np.linalg.matrix_rank(direct) < len(rest):
         raise EvaluationError(
             "Cannot find margins",
             expected="other loops that have a solution while one of them is open",

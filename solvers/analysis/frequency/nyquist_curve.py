@@ -7,7 +7,6 @@ for s², of half the size. The crossing itself is the root of the function of ω
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from copy import copy
 from typing import TypeAlias
 
@@ -23,13 +22,15 @@ from flexure.solvers.analysis.frequency.frequency_search import (
     solved_triangle,
 )
 
+_SEEN = 1e-11  # relative: what is no rounding of modes
 _ROUNDING = 8.0 * float(np.finfo(float).eps)
 _FAITHFUL = 1e-3  # relative error up to which a value says something
 _POLE = 1e9  # what a loop gain does not reach but at a pole
 _MOST_STEPS, _CLOSE = 200, 1e-15  # of roots, in logarithms of frequencies
 _NEGLIGIBLE = 1e-6  # of the distance of poles from the axis: what rounding of squares may move
+_BESIDE_POLES = 1.37  # times the mean square of the poles: no square of a pole
 _BESIDE = 0.1  # of the magnitude: how far from the axis rounding moves what is on it
-_AROUND = 0.8, 1.0 - 1e-7, 1.0, 1.0 + 1e-7, 1.25  # times a place: where signs are compared
+_AROUND = 0.8, 1.0 - 1e-7, 1.0 + 1e-7, 1.25  # times a place: where signs are compared
 
 #: Frequencies and the values of L there.
 Crossings: TypeAlias = tuple[FloatArray, Curve]
@@ -51,6 +52,21 @@ class NyquistCurve(FrequencySearch):
         other = copy(self)
         other.B, other.C, other.D = self.B[:, [k]], self.C[[k]], self.D[[k]][:, [k]]
         return other
+
+    @cached_property
+    def shows_all(self) -> bool:
+        """Whether the input moves each mode, and the output shows it: rounding decides nothing."""
+        if not (self._is_diagonal and np.any(self.B) and np.any(self.C)):
+            return False
+        poles: Curve = np.diagonal(self._triangle)
+        apart = np.abs(poles[:, np.newaxis] - poles) + np.diag(np.abs(poles) + 1.0)
+        moved = np.abs(self._back @ self.B)[:, 0] / np.linalg.norm(self._back, axis=1)
+        shown = np.abs(self.C @ self._turn)[0]  # by vectors of length 1
+        return bool(
+            apart.min() > _SEEN * np.abs(poles).max()
+            and moved.min() > _SEEN * np.linalg.norm(self.B)
+            and shown.min() > _SEEN * np.linalg.norm(self.C)
+        )
 
     def at(self, frequency: FloatArray) -> tuple[Curve, FloatArray]:
         """Return L at frequencies in rad/s, inf at poles, and how far off rounding may make it.
@@ -133,33 +149,34 @@ class NyquistCurve(FrequencySearch):
             places = np.concatenate([real, unit])
         around = np.concatenate([places * share for share in _AROUND])
         points = self.between(np.union1d(around[around < self.end], self.natural))
-        seen = self.at(points)
-        return self._roots(_sine, points, seen), self._roots(_excess, points, seen)
+        return self._roots(points, self.at(points))
 
     def _roots(
-        self,
-        function: Callable[[Curve, FloatArray], FloatArray],
-        points: FloatArray,
-        seen: tuple[Curve, FloatArray],
-    ) -> Crossings:
-        """Return where a function of L and its rounding changes its sign, if L is continuous."""
-        values = function(*seen)
-        points, values = np.log(points[values != 0.0]), values[values != 0.0]
-        k = np.flatnonzero(values[1:] * values[:-1] < 0.0)
-        a, b, f_a, f_b = points[k], points[k + 1], values[k], values[k + 1]
+        self, points: FloatArray, seen: tuple[Curve, FloatArray]
+    ) -> tuple[Crossings, Crossings]:
+        """Return where sine and excess change their sign between points, if L is continuous."""
+        sides = []
+        for number, function in enumerate((_sine, _excess)):
+            values = function(*seen)
+            w, values = np.log(points[values != 0.0]), values[values != 0.0]
+            k = np.flatnonzero(values[1:] * values[:-1] < 0.0)
+            sides.append((w[k], w[k + 1], values[k], values[k + 1], np.full(len(k), number)))
+        a, b, f_a, f_b, which = (np.concatenate(each) for each in zip(*sides, strict=True))
         jumps = 0.5 * np.minimum(np.abs(f_a), np.abs(f_b))
-        there = seen[0][k], seen[1][k]
-        for _ in range(_MOST_STEPS if len(k) else 0):  # regula falsi with the steps of Illinois
+        there = seen[0][:0], seen[1][:0]
+        for _ in range(_MOST_STEPS if len(which) else 0):  # regula falsi with the steps of Illinois
             x = b - f_b * ((b - a) / (f_b - f_a))
             there = self.at(np.exp(x))
-            f_x = function(*there)
+            f_x = np.where(which == 0, _sine(*there), _excess(*there))
             step, passed = np.abs(x - b).max(), f_x * f_b < 0.0
             a, f_a = np.where(passed, b, a), np.where(passed, f_b, 0.5 * f_a)
             b, f_b = x, f_x
             if step <= _CLOSE:
                 break
         is_root = _are_faithful(*there) & (np.abs(f_b) < jumps)
-        return np.exp(b[is_root]), there[0][is_root]
+        found = (is_root & (which == number) for number in (0, 1))
+        real, unit = ((np.exp(b[each]), there[0][each]) for each in found)
+        return real, unit
 
     def where_level(self, level: float) -> FloatArray:
         """Return where |L| may be at a level: L~ L = level² with the adjoint L~."""
@@ -201,8 +218,6 @@ class NyquistCurve(FrequencySearch):
 
     def _where_squares(self, driven: FloatArray, direct: float) -> FloatArray:
         """Return where C (s² - A²)⁻¹ driven + direct may be zero for s = jω."""
-        from scipy.linalg import eig
-
         square = self._square
         assert square is not None
         if direct != 0.0:
@@ -212,10 +227,18 @@ class NyquistCurve(FrequencySearch):
         size = np.linalg.norm(square)
         b, c = (each / (np.linalg.norm(each) or 1.0) for each in (driven, self.C))
         straight = direct * size / (np.linalg.norm(driven) * np.linalg.norm(self.C) or 1.0)
-        left = np.block([[square / size, b], [c, np.full((1, 1), straight)]])
-        right = np.diag(np.append(np.ones(len(square)), 0.0))
+        # Finite eigenvalues z of a pencil are those 1 / (z - shift) of its inverse beside a shift,
+        # which is positive: off the axis of frequencies, where s² is negative.
+        poles: Curve = np.diagonal(self._triangle)
+        shift = _BESIDE_POLES * np.exp(2.0 * np.mean(np.log(np.abs(poles)))) / size
+        moved = np.block([[square / size, b], [c, np.full((1, 1), straight)]])
+        moved[range(len(square)), range(len(square))] -= shift
+        try:
+            inverse = np.linalg.inv(moved)[:-1, :-1]
+        except np.linalg.LinAlgError:  # no output at all
+            return np.zeros(0)
         with np.errstate(all="ignore"):
-            return self._on_axis(size * eig(left, right, right=False))
+            return self._on_axis(size * (shift + 1.0 / np.linalg.eigvals(inverse).astype(complex)))
 
     def _on_axis(self, squares: Curve) -> FloatArray:
         """Return the frequencies of the squares s² that may belong to s = jω."""

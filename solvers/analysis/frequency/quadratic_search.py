@@ -39,6 +39,8 @@ class QuadraticSearch(FrequencySearch):
         Frequencies of poles beside which nothing counts.
     """
 
+    _power = 1.0  # values are squares of gains
+
     def __init__(
         self,
         A: FloatArray,
@@ -58,6 +60,14 @@ class QuadraticSearch(FrequencySearch):
         self._neutral = np.zeros(0) if neutral is None else neutral
         if S != 0.0:
             self.scale = 1.0
+
+    @classmethod
+    def squared(cls, other: FrequencySearch) -> QuadraticSearch:
+        """Return the search for the squared gain of the model of another search."""
+        found = cls.__new__(cls)
+        vars(found).update(vars(other))
+        found._weights, found._of_output, found._neutral = (1.0, 0.0, 0.0), False, np.zeros(0)
+        return found
 
     def rescaled(self, d: FloatArray) -> QuadraticSearch:
         """Return the search for d G / d in place of G, with as many inputs as outputs."""

@@ -27,6 +27,7 @@ _POWERS = 64.0 * _RATIO ** np.arange(12)  # of which sums stand for the largest 
 _ORDERS = 5  # of 1/q, by which minima are extrapolated
 _MOST_STEPS, _MOST_BANDS, _STARTS = 100, 100, 8
 _CLOSE = 1e-11  # relative
+_BESIDE = 1e-10  # relative: differences of values at an end and beside it
 _SETTLED = 1e-8  # of scales and slopes from one power to the next
 _REACHED = 1e-14  # decrease that Newton's method does not look for
 _NOISE = 1e-15  # of a logarithm
@@ -135,24 +136,22 @@ def _newton_step(M: Curve, x: FloatArray, q: float) -> _NewtonStep:
     u, sizes, vh = np.linalg.svd(M * scale)
     v, top = vh.conj().T, float(sizes[0]) or 1.0
     s = sizes / top
-    power = np.exp(2.0 * q * np.log(np.maximum(s, 1e-300)))
-    total, divisor = float(power.sum()), np.where(s == 0.0, 1.0, s)
+    power = s ** (2.0 * q)
+    total, divisor = float(power.sum()), np.maximum(s, 1e-300)
     first = 2.0 * q * power / divisor
-    apart, both = s[:, np.newaxis] - s, s[:, np.newaxis] + s
-    less, more = first[:, np.newaxis] - first, first[:, np.newaxis] + first
+    rows, factors = s[:, np.newaxis], first[:, np.newaxis]
+    apart, both, less, more = rows - s, rows + s, factors - first, factors + first
     alike = np.abs(apart) < 1e-12
-    second = ((2.0 * q - 1.0) * first / divisor)[:, np.newaxis]
-    same = np.where(alike, second, less / np.where(alike, 1.0, apart)) * both**2 + more * both
-    opposite = more / np.where(both == 0.0, 1.0, both) * apart**2 + less * apart
-    left, right = (
-        u.conj()[:, :, np.newaxis] * u[:, np.newaxis],
-        v.conj()[:, :, np.newaxis] * v[:, np.newaxis],
-    )
-    slope = (np.abs(u) ** 2 - np.abs(v) ** 2) @ (first * s) / (2.0 * q * total)
-    turned = np.concatenate([(left - right).reshape(m, -1), (left + right).reshape(m, -1)], axis=1)
-    curve = np.concatenate([same.ravel(), opposite.ravel()])
-    hessian = ((turned * curve) @ turned.conj().T).real / (8.0 * q * total)
-    hessian = hessian - 2.0 * q * slope[:, np.newaxis] * slope
+    second = (2.0 * q - 1.0) * factors / divisor[:, np.newaxis]
+    same = both * (both * np.where(alike, second, less / (apart + alike)) + more)
+    opposite = apart * (apart * more / np.maximum(both, 1e-300) + less)
+    left, right = (w.conj()[:, :, np.newaxis] * w[:, np.newaxis] for w in (u, v))
+    turned = np.array([left - right, left + right])
+    slope = turned[0].diagonal(axis1=1, axis2=2).real @ (first * s) / (2.0 * q * total)
+    weighted = (turned * np.array([same, opposite])[:, np.newaxis]).swapaxes(0, 1).reshape(m, -1)
+    turned = turned.swapaxes(0, 1).reshape(m, -1)
+    hessian = (weighted @ turned.conj().T).real / (8.0 * q * total)
+    hessian -= 2.0 * q * slope[:, np.newaxis] * slope
     step = np.zeros(m)
     ridge = 1e-12 * max(float(np.trace(hessian)), 1e-300) * np.eye(m - 1)
     step[:-1] = np.linalg.solve(hessian[:-1, :-1] + ridge, -slope[:-1])
@@ -226,8 +225,6 @@ class _Climb:
         m = len(gain.D)
         self.gain = gain
         self.best, self.where = Bound(0.0, np.ones(m), np.zeros((m, m), dtype=complex)), 0.0
-        for frequency in (0.0, gain.end):
-            self._bound(frequency, enough=True)
         self.points = gain.between(gain.natural)
         left = self.points if len(gain.A) else self.points[:0]
         while len(left):  # scales of the best leave few points to look at
@@ -237,6 +234,8 @@ class _Climb:
             if len(order):
                 self._bound(left[order[0]], enough=True)
             left = left[order[1:]]
+        for frequency in (0.0, gain.end):  # rather than a frequency beside it
+            self._bound(frequency, enough=True, more=-_BESIDE)
         if 0.0 < self.where < gain.end:
             self.rise(self.where)
 
@@ -298,15 +297,14 @@ class _Climb:
             left += [part for part, is_higher in zip(parts, higher, strict=True) if is_higher]
         return left
 
-    def _bound(self, frequency: float, *, enough: bool = False) -> Bound:
+    def _bound(self, frequency: float, *, enough: bool = False, more: float = _CLOSE) -> Bound:
         """Return the least bound at a frequency, or any that is not above the best; keep the best.
 
-        What is above the best becomes the best.
+        What is above the best by more than a part of it becomes the best.
         """
-        bound = least_bound(
-            self.at(frequency), self.best.scales, self.best.value * (1.0 + _CLOSE) * enough
-        )
-        if bound.value > self.best.value:
+        level = self.best.value * (1.0 + more)
+        bound = least_bound(self.at(frequency), self.best.scales, level * enough)
+        if bound.value > min(level, self.best.value):
             self.best, self.where = bound, frequency
         return bound
 

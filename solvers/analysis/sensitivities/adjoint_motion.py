@@ -21,24 +21,23 @@ from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.contexts.updates import initialize
 from flexure.diagrams.contexts.value_places import Place
 from flexure.diagrams.values.arrays import FloatArray
-from flexure.diagrams.values.events import Periodic, Settling, Witness
 from flexure.solvers.analysis.equations.assembled_slopes import AssembledSlopes
 from flexure.solvers.analysis.equations.equations import Variable, read_equations, shown
 from flexure.solvers.analysis.equations.kept_equations import TracedEquations, kept_equations
 from flexure.solvers.analysis.equations.one_thread import in_one_thread
-from flexure.solvers.analysis.sensitivities.break_slopes import BreakSlopes
-from flexure.solvers.analysis.sensitivities.event_slopes import (
-    BREAK,
-    EventSlopes,
-    Instant,
-    pulled,
-)
+from flexure.solvers.analysis.sensitivities.event_slopes import BREAK, Instant, pulled
 from flexure.solvers.analysis.sensitivities.interpreted_motion import exact_jacobian
 from flexure.solvers.analysis.sensitivities.motion_derivatives import (
     initial_jacobian,
     refuse_events,
 )
 from flexure.solvers.analysis.sensitivities.native_motion import STIFF_METHOD
+from flexure.solvers.analysis.sensitivities.recorded_events import (
+    EXPECTED,
+    TRIGGERS,
+    RecordedEvents,
+    Steps,
+)
 from flexure.solvers.integration.guard.stiffness_detection import NONSTIFF_METHOD, assess
 from flexure.solvers.native.programs.adjoint_program import AdjointEquations, AdjointProgram
 from flexure.solvers.native.programs.binding import BoundProgram
@@ -47,73 +46,13 @@ from flexure.solvers.native.runs.adjoint_run import AdjointRun
 from flexure.solvers.results.measures.curves import DenseOutput
 from flexure.solvers.results.measures.metric_slopes import MetricSlopes
 from flexure.solvers.results.measures.polynomials import nodes_of
-from flexure.solvers.results.records.history import History, Ledger, Snapshot
-from flexure.solvers.tracing.derivatives import Derivatives
+from flexure.solvers.results.records.history import History, Snapshot
 from flexure.solvers.tracing.trace import Key
 from flexure.solvers.tracing.trace_check import OTHER_NUMBERS, agrees_at
 
-_TRIGGERS = Periodic, Witness, Settling
-#: The part of a step before updates that counts as a step of its own: where equations bend at an
-#: event, as those of a limit do, hardly any stage is to see more than one side of it.
-_SHORT = 1e-7
-_SPACINGS = 8.0  # of time, by which ends of pieces and of steps may differ,
-_COINCIDENT = 1e3  # and events that are one but for rounding
+_SPACINGS = 8.0  # of time, by which ends of pieces and of steps may differ
 _AT_ONCE = 1000  # steps of one call, after which an interruption is noticed,
 _MOST_NUMBERS = 2**17  # and numbers in their states
-#: Differences of weights that are rounding: relative ones, and beside the largest.
-_ALIKE, _ROUNDING = 1e-6, 1e-10
-
-
-class _Steps:
-    """A piece of a run: its steps, how they were tried and from where, and what held meanwhile.
-
-    Attributes
-    ----------
-    spans : ndarray, shape (k, 3)
-        Begin, end, and the latest time to evaluate at.
-    first, last : Instant
-        The values where the piece begins and ends.
-    taken : int
-        How many of the steps begin where steps of the run do.
-    breaks : bool
-        Whether the equations break at its end.
-    begin : float
-        Where one of its last steps begins, in seconds.
-    is_instant : bool
-        Whether it is as short as rounding makes it between events at one instant.
-    """
-
-    def __init__(self, ledger: Ledger, piece: int) -> None:
-        low, high = [*ledger.first[piece : piece + 2].tolist(), len(ledger.times)][:2]
-        self._ledger, self._piece, self._rows = ledger, piece, np.arange(low, high)
-        times, clips = ledger.times[low:high], ledger.clips(self._rows)
-        clips[-1] = min(clips[-1], ledger.limits[piece])
-        self.taken = len(times) - 1
-        before = times[-1] - _SHORT * (times[-1] - times[-2:][0])
-        if high < len(ledger.times) and times[-2:][0] < before < times[-1]:  # parts the last step
-            times, clips = np.insert(times, -1, before), np.append(clips, clips[-1])
-            self._rows = np.append(self._rows, high - 1)
-        self.spans = np.column_stack([times[:-1], times[1:], clips[1:]])
-        self._snapshot = ledger.snapshot(low)
-        self.first, self.last = (
-            Instant(float(time), x, self._snapshot)
-            for time, x in zip(times[[0, -1]], ledger.states(self._rows[[0, -1]]), strict=True)
-        )
-        self.breaks = self.taken > 0 and bool(clips[-1] < times[-1])
-        self.begin = float(times[-3:][0])
-        self.is_instant = self.last.time - self.first.time <= _COINCIDENT * math.ulp(times[-1])
-
-    def earlier(self) -> _Steps | None:
-        """Return the piece before."""
-        return _Steps(self._ledger, self._piece - 1) if self._piece else None
-
-    def states(self, first: int, last: int) -> FloatArray:
-        """Return the states at the beginnings of some steps, shape (k, n)."""
-        return self._ledger.states(self._rows[first:last])
-
-    def instant(self, k: int) -> Instant:
-        """Return the values at the beginning of a step."""
-        return Instant(float(self.spans[k, 0]), self.states(k, k + 1)[0], self._snapshot)
 
 
 class AdjointMotion:
@@ -150,9 +89,9 @@ class AdjointMotion:
         signals: Sequence[Place],
         attempt: str,
     ) -> None:
-        refuse_events(context, attempt, _TRIGGERS, "updates at ticks, crossings and the beginning")
+        refuse_events(context, attempt, TRIGGERS, EXPECTED)
         self._start, self._context = context, context.clone()
-        self._store = store = self._context.store
+        self._store = self._context.store
         self._all, self._attempt = variables, attempt
         self._own = [variable for variable in variables if not variable.is_state]
         self._names = [path for each in variables for path in [each.place.path] * len(each.keys)]
@@ -161,11 +100,9 @@ class AdjointMotion:
         self._assembled = AssembledSlopes(self._context, self._own, exact_jacobian)
         outputs = [shown(self._context, each) for each in signals]
         read = partial(read_equations, outputs=outputs)
-        self._events = EventSlopes(self._context, own, attempt, outputs)
-        self._rates = Derivatives(store, compiled=True)
-        held = [key for each in self._events.held for key in each.keys]
+        self._events = RecordedEvents(self._context, self._own, attempt, outputs)
+        held = [key for each in self._events.slopes.held for key in each.keys]
         self._initial = initial_jacobian(self._context, keys, held, attempt)
-        self._breaks = BreakSlopes(self._context, [*self._events.held, *self._own], attempt)
         self._equations = self._traced(read, [*held, *own])
         self.why = ""
         self._native: tuple[BoundProgram, AdjointProgram] | None = None
@@ -178,7 +115,7 @@ class AdjointMotion:
     @property
     def may_jump(self) -> bool:
         """Whether rates, signals or periodic updates hold an operation that can jump."""
-        return self._equations.may_jump or self._events.may_jump
+        return self._equations.may_jump or self._events.slopes.may_jump
 
     @in_one_thread
     def chosen(self, t_final: float) -> str:
@@ -245,23 +182,6 @@ class AdjointMotion:
             raise UnsuitableError.because(error) from error
         return BoundProgram(program, store), found.more
 
-    def _shift(self, steps: _Steps) -> FloatArray | None:
-        """Return by how much a break at the end of a piece moves with states and numbers.
-
-        If it moves in several ways, return by how much the states do.
-        """
-        if not steps.breaks:
-            return None
-        _, x, snapshot = end = steps.last
-        snapshot.restore(self._context)
-        found, *others = self._breaks.ways(steps.begin, end.time)
-        if not others:
-            return np.append(np.zeros(len(x)), found)
-        changes = self._breaks.changes(self._rates, steps.begin, end.time, x)
-        if changes is None:
-            return np.zeros(len(x) + len(found))
-        return np.hstack([np.eye(len(x)), changes])
-
     def gradient(
         self,
         method: str,
@@ -296,63 +216,22 @@ class AdjointMotion:
         steering = np.flatnonzero([not each.is_state for each in self._all for _ in each.keys])
         initial = self._assembled.closed(initial, steering, self._names)
         start = Instant(store.time, store.x, Snapshot.of(context))
-        earlier = math.nextafter(start.time, -math.inf)
-        if self._breaks.changes(self._rates, earlier, start.time, start.x) is not None:
-            self._refuse_coincident(start.time, [BREAK])
         ledger = history.ledger()
         for thorough in (False, True):
-            run = AdjointRun(method, self._equations, store, self._rates, self._native, tolerances)
-            pass_back = _Passage(self, run, dense, slopes, tolerances, thorough=thorough)
-            piece: _Steps | None = _Steps(ledger, len(ledger.first) - 1)
-            assert piece is not None
-            before = None if len(piece.spans) else piece.earlier()
-            if before is not None and not np.any(self._shift(before)):
-                piece = before  # updates do not run where a jump is at the end of the run
-            end = piece.last.time
-            self._refuse_coincident(end, pass_back.reached(piece))
-            while piece is not None:
+            run = AdjointRun(
+                method, self._equations, store, self._events.rates, self._native, tolerances
+            )
+            pass_back = _Passage(self, run, dense, slopes, thorough=thorough)
+            for piece, last, moving, shift in self._events.pieces(ledger, start, tolerances):
                 pass_back.over(piece)
-                whole = piece
-                piece, shift = self._before(whole, pass_back)
-                last = start if piece is None else piece.last
-                began = pass_back.through(last, whole.first, moving=piece is not None, shift=shift)
-                if np.any(np.abs(slopes.instants - last.time) <= _COINCIDENT * math.ulp(end)):
-                    self._refuse_coincident(last.time, began)
-                if whole.is_instant:
-                    self._refuse_coincident(whole.last.time, began)
+                began = pass_back.through(last, piece.first, moving=moving, shift=shift)
+                self._events.refuse_at(slopes.instants, last, piece, ledger.times[-1], began)
             if pass_back.num_events >= num_events:  # else some of them changed no number
                 break
         count = len(run.slopes) - len(steering)
         found = initial.T @ run.adjoint + held.T @ run.slopes[:count]
         found[steering] += run.slopes[count:]
         return np.asarray(found)
-
-    def _before(self, piece: _Steps, passage: _Passage) -> tuple[_Steps | None, FloatArray | None]:
-        """Return the piece before one, and by how much a break between them moves.
-
-        Pieces that rounding makes between events at one instant are left out.
-        """
-        shift: FloatArray | None = None
-        while (earlier := piece.earlier()) is not None:
-            own = self._shift(earlier)
-            shift = shift if own is None else own
-            piece = earlier
-            if not piece.is_instant:
-                return piece, shift
-            before = piece.earlier()
-            events = passage.reached(piece) or ([] if before is None else passage.reached(before))
-            shifts = [own, None if before is None else self._shift(before)]
-            if not events and not any(each is not None and np.any(each) for each in shifts):
-                return piece, shift
-            if before is None:
-                self._refuse_coincident(piece.last.time, events)
-        return None, shift
-
-    def _refuse_coincident(self, time: float, events: list[int]) -> None:
-        """Refuse events that are one, but for rounding, with a tick, the start or the end."""
-        if events:
-            expected = "events apart from the beginning, and from the ends of run and metric"
-            raise self._events.refusal(time, events, expected, "which coincide with one of them")
 
 
 class _Passage:
@@ -364,30 +243,27 @@ class _Passage:
         run: AdjointRun,
         dense: DenseOutput,
         slopes: MetricSlopes,
-        tolerances: tuple[float, float],
         *,
         thorough: bool,
     ) -> None:
         self._motion, self._run, self._dense, self._slopes = motion, run, dense, slopes
-        self._rtol, self._atol = tolerances
         self._thorough = thorough
         self.num_events = 0
 
-    def over(self, steps: _Steps) -> None:
+    def over(self, steps: Steps) -> None:
         """Go back to the beginning of a piece, through steps and updates that changed nothing."""
         motion, run = self._motion, self._run
         steps.first.snapshot.restore(motion._context)
         run.hold()
         last = len(steps.spans)
         count = max(1, min(_AT_ONCE, _MOST_NUMBERS // max(1, len(run.adjoint))))
-        ticks = self._ticks(steps)
-        events = self._crossings(steps) if self._thorough else []
-        for first in [*sorted({*ticks, *events}, reverse=True), 0]:
+        inside = motion._events.inside(steps, thorough=self._thorough)
+        for first, moving in [*reversed(inside), (0, False)]:
             for high in range(last, first, -count):
                 self._steps(steps, max(first, high - count), high)
             last = first
             if first:
-                before, moving = steps.instant(first), first in events
+                before = steps.instant(first)
                 self.through(before, before if moving else None, moving=moving)
         if not np.isfinite(run.adjoint).all() or not np.isfinite(run.slopes).all():
             raise NonFiniteError(
@@ -397,30 +273,7 @@ class _Passage:
                 remedy="Look for a root or a quotient whose slope is infinite there",
             )
 
-    def _ticks(self, steps: _Steps) -> list[int]:
-        """Return the steps of a piece that begin at ticks, but for the first."""
-        found: list[int] = []
-        time = self._motion._events.next_time(steps.first.time)
-        while time < steps.last.time:
-            found.append(int(np.searchsorted(steps.spans[:, 0], time)))
-            time = self._motion._events.next_time(time)
-        return found
-
-    def reached(self, steps: _Steps) -> list[int]:
-        """Return which functions cross zero at the end of a piece, and whether a jump moves."""
-        motion, end = self._motion, steps.last
-        found = motion._events.passing(end, motion._rates, self._tolerance)
-        end.snapshot.restore(motion._context)
-        jump = partial(motion._breaks.changes, motion._rates, steps.begin, end.time, end.x)
-        return [*found, BREAK] if steps.breaks and jump() is not None else found
-
-    def _crossings(self, steps: _Steps) -> list[int]:
-        """Return the steps of a piece that begin where functions cross zero, but for the first."""
-        motion, found = self._motion, range(1, steps.taken)
-        events, rates = motion._events, motion._rates
-        return [k for k in found if events.passing(steps.instant(k), rates, self._tolerance)]
-
-    def _steps(self, steps: _Steps, first: int, last: int) -> None:
+    def _steps(self, steps: Steps, first: int, last: int) -> None:
         """Go back through some steps, with the samples in them."""
         spans, dense = steps.spans[first:last], self._dense
         low, high = np.searchsorted(dense.begin, [spans[0, 0], spans[-1, 1]])
@@ -436,9 +289,6 @@ class _Passage:
             spans[0, 0] = behind
         self._run.go_back(spans, steps.states(first, last), counts, times.ravel(), seeds)
 
-    def _tolerance(self, x: FloatArray) -> FloatArray:
-        return self._atol + self._rtol * np.abs(x)
-
     def through(
         self,
         before: Instant,
@@ -448,19 +298,12 @@ class _Passage:
         shift: FloatArray | None = None,
     ) -> list[int]:
         """Go back through the updates of an instant; return its state events, and a jump."""
-        run, events, rates = self._run, self._motion._events, self._motion._rates
-        orders = events.cross(before, after, rates, self._tolerance, moving=moving, shift=shift)
+        run, events = self._run, self._motion._events
+        orders, which = events.cross(before, after, moving=moving, shift=shift)
         weights = np.concatenate([run.adjoint, run.slopes])
         gained = self._gained(before.time, before.time if after is None else after.time)
-        found, *others = [each for order in orders for each in pulled(order, weights, gained)]
-        which = [
-            k for jump in orders[0] for k in jump.events if jump.crossing is not None or k == BREAK
-        ]
-        least = _ROUNDING * np.max(np.abs(found), initial=0.0)
-        is_alike = partial(np.allclose, found, rtol=_ALIKE, atol=least)
-        if not all(map(is_alike, others)):
-            expected = "events one after the other"
-            raise events.refusal(before.time, which, expected, "at once, whose order matters")
+        each = [found for order in orders for found in pulled(order, weights, gained)]
+        found = events.common(each, before.time, which)
         n = len(run.adjoint)
         run.adjoint[:], run.slopes[:] = found[:n], found[n:]
         self.num_events += sum(k != BREAK for jump in orders[0] for k in jump.events)

@@ -1,4 +1,4 @@
-"""Updates at ticks and crossings: how they change the weights of an adjoint (saltation).
+"""Updates at ticks and crossings: how they change derivatives of a run (saltation).
 
 At an event updates replace states and discrete values z = (x, d) by R(t, z, p). The instant of a
 crossing g(t, z, p) = 0 moves with z and p, by ``δt = -(∂g/∂z δz + ∂g/∂p δp) / ġ`` with
@@ -7,8 +7,9 @@ crossing g(t, z, p) = 0 moves with z and p, by ``δt = -(∂g/∂z δz + ∂g/�
     δz⁺ = ∂R/∂z δz + ∂R/∂p δp + (∂R/∂x f⁻ + ∂R/∂t - (f⁺, 0)) δt
 
 At a tick of a clock, δt is zero. Where equations break, z stays, and δt is that of the break time.
-Backward, weights λ of z⁺ become those of z and p by the transposed matrices. A number that is
-computed from the run adds what it gains while δt passes.
+Forward, the columns of δz by all numbers are multiplied by these matrices. Backward, weights λ of
+z⁺ become those of z and p by the transposed ones, and a number that is computed from the run adds
+what it gains while δt passes.
 
 Several causes at one instant take place one after the other. There is a derivative if it is the
 same in every order, as of events that have nothing to do with each other.
@@ -114,10 +115,25 @@ class Jump:
             after = found.copy()
             for rows, _ in matrices:
                 found[rows] = 0.0
-            for rows, matrix in matrices:
+            for rows, matrix in reversed(matrices):  # what writes a value last counts
                 found += matrix[:, :-1].T @ after[rows]
+                after[rows] = 0.0
         if self.crossing is not None:
             found += (weights[: len(self.gain)] @ self.gain + gained) * self.crossing
+        return found
+
+    def push(self, slopes: FloatArray, others: FloatArray) -> FloatArray:
+        """Return derivatives of states and held values behind the instant, shape (n + h, m).
+
+        Those before it are given, and those of the numbers, shape (p, m).
+        """
+        before, found = np.concatenate([slopes, others]), slopes.copy()
+        for matrices in self.rounds:
+            now = np.concatenate([found, others])
+            for rows, matrix in matrices:
+                found[rows] = matrix[:, :-1] @ now
+        if self.crossing is not None:
+            found += np.outer(self.gain, self.crossing @ before)
         return found
 
 
@@ -134,7 +150,7 @@ def pulled(jumps: Sequence[Jump], weights: FloatArray, gained: float) -> Iterato
 
 
 class EventSlopes(SampledSlopes):
-    """The updates of a context, ticks and crossings, and what they do to weights.
+    """The updates of a context, ticks and crossings, and what they do to derivatives.
 
     Parameters
     ----------

@@ -103,8 +103,7 @@ def gradient(
     """Differentiate a metric of a run by any number of parameters.
 
     The cost is that of a few simulations, whatever the number of parameters. Use it for many
-    parameters, and where state events occur; for few parameters and many signals,
-    `parameter_sensitivity` is the better choice.
+    parameters; for few parameters and many signals, `parameter_sensitivity` is the better choice.
 
     Parameters
     ----------

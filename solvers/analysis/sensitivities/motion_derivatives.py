@@ -18,7 +18,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
-from typing import Any
+from functools import partial
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -51,6 +52,8 @@ from flexure.solvers.simulation.run_control.method_selection import Method
 from flexure.solvers.tracing.derivatives import Derivatives
 from flexure.solvers.tracing.exact_jacobian import ExactJacobian
 from flexure.solvers.tracing.trace import DISCRETE, Key, trace
+
+_Motion: TypeAlias = NativeMotion | InterpretedMotion
 
 #: Relative differences that are rounding, of each value and beside the largest.
 _ALIKE, _ROUNDING = 1e-6, 1e-12
@@ -127,6 +130,8 @@ class MotionDerivatives:
         Beginning of messages.
     watch : LongMotions, optional
         Warns of motions that take long, for all of a study.
+    updates : SampledSlopes, optional
+        The updates of the context; its periodic ones when omitted.
 
     Attributes
     ----------
@@ -142,6 +147,7 @@ class MotionDerivatives:
         attempt: str,
         drives: Sequence[Drive] = (),
         watch: LongMotions | None = None,
+        updates: SampledSlopes | None = None,
     ) -> None:
         self._context = context
         self._store = store = context.store
@@ -155,7 +161,7 @@ class MotionDerivatives:
         self._steering = np.flatnonzero(steers)
         self._variables = [variable for variable in variables if not variable.is_state]
         own = [key for variable in self._variables for key in variable.keys]
-        self._updates = SampledSlopes(context, own, attempt)
+        self._updates = updates or SampledSlopes(context, own, attempt)
         self._moving = [*self._variables, *self._updates.held]
         held = [key for variable in self._updates.held for key in variable.keys]
         self._initial = initial_jacobian(context, keys, held, attempt)
@@ -222,6 +228,7 @@ class MotionDerivatives:
         self._grid = grid
         self._parts: list[MotionSamples] = []
         self._samples: list[FloatArray] = []
+        self.why = self._no_native or NativeMotion.obstacle(method, rtol, atol)
         self._integrate(t_final, method, rtol, atol)
         self._put_together()
         names = [each.name for each in fields(MotionSamples)]
@@ -295,13 +302,12 @@ class MotionDerivatives:
     def _integrate(self, t_final: float, method: Method, rtol: float, atol: float) -> None:
         """Integrate up to a time, and sample at the times of the grid."""
         grid = self._grid
-        if self._size:
-            self._shift(math.nextafter(self._time, -math.inf), starting=True)
-        self.why = self._no_native or NativeMotion.obstacle(method, rtol, atol)
+        self._shift(math.nextafter(self._time, -math.inf), starting=True)
         if self._time < t_final:
             self._update()
         self._samples += [self._x for time in grid if time == self._time]
-        motion = self._begun(t_final, method, (rtol, atol)) if self._size else None
+        begin = partial(self._begun, t_final, method, (rtol, atol))
+        motion = begin() if self._size else None
         jumps = True
         while self._time < t_final:  # ends: a break time is later, and the pace is judged
             tick = self._updates.next_time(self._time)
@@ -314,23 +320,8 @@ class MotionDerivatives:
             updating = stop == tick and stop < t_final
             times = grid[(grid > self._time) & ((grid < stop) if updating else (grid <= stop))]
             before = self._time
-            if motion is None:
-                self._samples += [self._x] * len(times)
-                self._time = stop
-            elif stop - self._time > 4.0 * np.spacing(self._time):
-                found, self._time, self._x = motion.advance(stop, clip, times, anew=anew)
-                self._samples += found
-                if self._time < stop:
-                    self.why = "compiled loops came to something unusual"
-                    motion = self._begun(t_final, method, (rtol, atol))
-                    times = times[len(found) :]
-                    found, self._time, self._x = motion.advance(stop, clip, times, anew=True)
-                    self._samples += found
-            else:  # nothing moves over a rounding error of time
-                self._samples += [self._x] * len(times)
-                self._time = stop
-                motion = self._begun(t_final, method, (rtol, atol))
-            if jumps and motion is not None and self._shift(before):
+            motion = self._advance(motion, begin, stop, clip, times, anew=anew)
+            if jumps and self._shift(before) and motion is not None:
                 motion.hold(self._x, self._weights)
             self._store.set_motion(stop, freeze(self._x[: self._size].copy()))
             if updating:
@@ -340,13 +331,38 @@ class MotionDerivatives:
                 if motion is not None:
                     motion.hold(self._x, self._weights)
 
+    def _advance(
+        self,
+        motion: _Motion | None,
+        begin: Callable[[], _Motion],
+        stop: float,
+        clip: float,
+        times: FloatArray,
+        *,
+        anew: bool,
+    ) -> _Motion | None:
+        """Go on to a stop, and sample at times; return the motion that goes on from there."""
+        if motion is None or stop - self._time <= 4.0 * np.spacing(self._time):
+            self._samples += [self._x] * len(times)  # nothing moves over a rounding error of time
+            self._time = stop
+            return motion and begin()
+        found, self._time, self._x = motion.advance(stop, clip, times, anew=anew)
+        self._samples += found
+        if self._time < stop:
+            self.why = "compiled loops came to something unusual"
+            motion = begin()
+            times = times[len(found) :]
+            found, self._time, self._x = motion.advance(stop, clip, times, anew=True)
+            self._samples += found
+        return motion
+
     def _shift(self, begin: float, *, starting: bool = False) -> bool:
         """Let derivatives jump where rates do at a time that moves; tell whether they have."""
         time, n = self._time, self._size
         changes = self._breaks.changes(self._rates, begin, time, self._x[:n])
         moved = np.zeros((n, len(self.scale))) if changes is None else changes @ self._weights
         refused = np.any(moved) and (starting or time in self._grid)
-        if refused or (not starting and self._updates_differ(begin, time)):
+        if refused or self._updates_differ(begin, time):
             raise EvaluationError(
                 f"{self._attempt} at t = {time:.9g} s",
                 expected="no beginning, update or sample where a jump moves with the parameters",
@@ -393,9 +409,7 @@ class MotionDerivatives:
         self._weights = np.concatenate([self._weights[:own], found[n:]])
         self._x = np.concatenate([self._store.x, found[:n].T.ravel()])
 
-    def _begun(
-        self, t_final: float, method: Method, tolerances: tuple[float, float]
-    ) -> NativeMotion | InterpretedMotion:
+    def _begun(self, t_final: float, method: Method, tolerances: tuple[float, float]) -> _Motion:
         """Begin a motion where this one is, natively if nothing is in the way."""
         motion = self._by_python() if self.why or self._native is None else self._native
         motion.begin(self._time, self._x, self._weights, t_final, method, tolerances, self.why)

@@ -5,12 +5,18 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
-from flexure.diagrams.checks.errors import FlexureError, ValueRefusedError, quoted
+from flexure.diagrams.checks.errors import (
+    EvaluationError,
+    FlexureError,
+    ValueRefusedError,
+    quoted,
+)
 from flexure.diagrams.contexts.by_path import ByPath
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.contexts.value_places import Way, path_of
@@ -25,10 +31,12 @@ from flexure.solvers.analysis.equations.equations import (
     find_variables,
     state_names,
 )
+from flexure.solvers.analysis.sensitivities.event_motion import EventMotion, has_state_events
 from flexure.solvers.analysis.sensitivities.motion_derivatives import (
     MotionDerivatives,
     refuse_events,
 )
+from flexure.solvers.analysis.sensitivities.recorded_events import EXPECTED, TRIGGERS
 from flexure.solvers.simulation.run_control.method_selection import Method
 from flexure.solvers.simulation.run_control.tolerances import (
     checked_tolerances,
@@ -129,8 +137,7 @@ def parameter_sensitivity(
     Parameters
     ----------
     system : System
-        A block or diagram in which no events change states but periodic updates, and those at the
-        beginning.
+        A block or diagram. Updates may take place at ticks, at crossings and at the beginning.
     t_final : float
         End time in seconds.
     parameters : Handle, str or iterable of them
@@ -159,9 +166,10 @@ def parameter_sensitivity(
     TraceError
         When a block cannot be traced; the text names it.
     EvaluationError
-        When an event other than a periodic update changes a state, an update or a sample is at the
-        time of a jump that a parameter moves, or a block such as a `Quantizer` has an output that
-        jumps.
+        When a state event grazes its surface, several take place at once whose order matters, a
+        sample or an end of the run is at the time of a state event or of a jump that a parameter
+        moves, such a jump is at an update that sees it, updates take place at every step, or a
+        block such as a `Quantizer` has an output that jumps.
     SimulationError
         When the integration cannot go on.
 
@@ -175,19 +183,22 @@ def parameter_sensitivity(
 
     See Also
     --------
+    gradient : Derivatives of one number of a run by many parameters.
     sobol_indices : Global sensitivities over ranges of values.
     fit : Fit parameters to measurements.
 
     Notes
     -----
     At a periodic update, the sensitivities jump by the derivatives of what it computes, as its
-    instants do not depend on parameters; where a parameter moves the time at which a source jumps,
-    by the difference of the rates before and behind the jump. The initial state counts as
-    independent of the parameters, except where a block sets its own state at the beginning. Where
-    it does so whatever the state was, the sensitivity to an initial state is zero. Publishes, such
-    as those of logs, are left out. The derivatives must be continuous where the motion crosses a
-    border of the equations: at a jump of ``np.sign`` or ``np.floor`` the sensitivities would jump
-    as well, which these equations do not know.
+    instants do not depend on parameters; at a state event, such as that of a `Relay`, they are
+    multiplied by the saltation matrix, so that the change of the instant counts; where a parameter
+    moves the time at which a source jumps, they jump by the difference of the rates before and
+    behind it. With state events, a simulation comes first, along which the derivatives follow. The
+    initial state counts as independent of the parameters, except where a block sets its own state
+    at the beginning. Where it does so whatever the state was, the sensitivity to an initial state
+    is zero. Publishes, such as those of logs, are left out. The derivatives must be continuous
+    where the motion crosses a border of the equations: at a jump of ``np.sign`` or ``np.floor`` the
+    sensitivities would jump as well, which these equations do not know.
 
     Examples
     --------
@@ -206,10 +217,11 @@ def parameter_sensitivity(
     start = start_context(system, context, attempt)
     variables = find_variables(start, parameters, attempt, states=True)
     places = find_ports(system, outputs, "an output")
-    refuse_events(start, attempt)
+    refuse_events(start, attempt, TRIGGERS, EXPECTED)
     grid = _checked_times(start.time, t_final, times, attempt)
     tolerances = checked_tolerances(rtol, atol, 1e-8, attempt)
-    run = MotionDerivatives(start, variables, places, attempt)
+    kind = EventMotion if has_state_events(start) else MotionDerivatives
+    run = kind(start, variables, places, attempt)
     beginning = start.clone()
     samples = run.run(float(t_final), grid, method, *tolerances)
     if atol is None:
@@ -220,7 +232,8 @@ def parameter_sensitivity(
             yield np.vstack([*ends, samples.states])
             end, between = start.clone(), np.linspace(beginning.time, float(t_final), _LOOKS)
             start.copy_from(beginning)
-            yield run.run(float(t_final), between, method, *tolerances).states
+            with suppress(EvaluationError):  # of times beside an event
+                yield run.run(float(t_final), between, method, *tolerances).states
             start.copy_from(end)
 
         atols = np.full(samples.states.shape[1], tolerances[1])

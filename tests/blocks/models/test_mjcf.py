@@ -280,12 +280,13 @@ def test_tendons_pull_as_those_of_mujoco(is_saved: bool, tmp_path: Path) -> None
         np.testing.assert_allclose(plant.calc_vdot(context)[order], data.qacc, rtol=1e-8)
 
 
-def test_tendons_may_have_names_of_bodies_and_factors_of_zero() -> None:
-    named = TENDONS.replace('name="mix"', 'name="bob"').replace('coef="-0.5"', 'coef="0"')
+@pytest.mark.parametrize("name", ["bob", "tree", "totals"])
+def test_tendons_may_have_names_of_other_blocks_and_factors_of_zero(name: str) -> None:
+    named = TENDONS.replace('name="mix"', f'name="{name}"').replace('coef="-0.5"', 'coef="0"')
     context = fx.load_mjcf(named).build().create_default_context()
-    assert context.get("bob_tendon.stiffness") == 20.0
+    assert context.get(f"{name}_tendon.stiffness") == 20.0
     nothing = named.replace('coef="2"', 'coef="0"')
-    with pytest.warns(UserWarning, match="the tendon 'bob_tendon'"):
+    with pytest.warns(UserWarning, match=f"the tendon '{name}_tendon'"):
         fx.load_mjcf(nothing).build()
 
 

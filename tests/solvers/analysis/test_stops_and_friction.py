@@ -111,6 +111,3 @@ def test_statics_along_which_modes_change_are_refused_by_name() -> None:
         plant, context = arm(**options)
         with pytest.raises(DeclarationError, match=f"sticks: '{name}' of 'arm'"):
             fx.stiffness(plant, "upper", context=context)
-    plant, _ = arm(friction=1.0)
-    with pytest.raises(EvaluationError, match="without events"):
-        fx.parameter_sensitivity(plant, 0.1, "second.damping")

@@ -235,10 +235,16 @@ def test_a_parameter_that_moves_a_bend_is_followed() -> None:
 # Refusals ----------------------------------------------------------------------------------------
 
 
-def ball() -> Any:
-    from tests.support.systems.simulation import ball
+class Stepper(fx.LeafSystem):
+    """A sum that grows at every step of the integration."""
 
-    return ball()
+    def __init__(self) -> None:
+        super().__init__("stepper")
+        self.x = self.declare_continuous_state(z=1)
+        self.declare_unrestricted_update(lambda c: {self.x: self.x(c) + 1.0}, fx.PerStep())
+
+    def calc_time_derivatives(self, context: Any) -> Any:
+        return [0.0]
 
 
 class Root(fx.LeafSystem):
@@ -254,10 +260,10 @@ class Root(fx.LeafSystem):
 
 
 REFUSED: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
-    "an event": (
-        lambda: fx.parameter_sensitivity(ball(), 1.0, []),
+    "updates at every step": (
+        lambda: fx.parameter_sensitivity(Stepper(), 1.0, []),
         EvaluationError,
-        "without events",
+        "updates at ticks, crossings and the beginning",
     ),
     "equations that cannot be traced": (
         lambda: fx.parameter_sensitivity(**named(swinging(kind=ForeignPendulum))),
