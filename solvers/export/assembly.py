@@ -7,11 +7,12 @@ Hestenes, 1958).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import accumulate
 from typing import Any
 
 from flexure.solvers.export.model_equations import Closing
+from flexure.solvers.export.run_tables import rooms
 from flexure.solvers.native.kernels.parts.arithmetic import INFINITY, copy, larger, smaller
 from flexure.solvers.native.language.language import (
     Floats,
@@ -272,7 +273,7 @@ def largest_of(n: int, a: Floats) -> float:
 
 
 def closing_tables(closings: Sequence[Closing]) -> dict[str, Any]:
-    """Return the tables of `ClosingData` beside the functions, as lists of numbers."""
+    """Return what `ClosingData` begins with beside the functions, as `run_tables` does."""
     known = [each.equations for each in closings]
     groups = [(each.normal, range(len(each.moves))) for each in known]
     found: dict[str, list[Any]] = {
@@ -290,19 +291,16 @@ def closing_tables(closings: Sequence[Closing]) -> dict[str, Any]:
     }
     for name, numbers in (("position", "positions"), ("velocity", "velocities"), ("row", "rows")):
         found[f"first_{name}"] = [0, *accumulate(found[numbers])][:-1]
-    return {"count": len(closings), **found}
-
-
-def closing_sizes(tables: Mapping[str, Any]) -> dict[str, int]:
-    """Return how much memory `ClosingData` needs with such tables."""
-    n, m, rows = (max(tables[k], default=0) for k in ("positions", "velocities", "rows"))
+    n, m, count = (max(found[k], default=0) for k in ("positions", "velocities", "rows"))
     return {
-        "moved": tables["count"],
-        "found": 2 * rows + (rows + n + 1) * m,
-        "moves": n * m,
-        "columns": rows * m,
-        "turns": m * m,
-        "history": MOST_STEPS,
-        **dict.fromkeys(("low", "high", "origin"), n),
-        **dict.fromkeys(("mobile", "change"), m),
+        "count": len(closings),
+        **found,
+        **rooms("moved", len(closings)),
+        **rooms("found", 2 * count + (count + n + 1) * m),
+        **rooms("low high origin", n),
+        **rooms("mobile change", m),
+        **rooms("moves", n * m),
+        **rooms("columns", count * m),
+        **rooms("turns", m * m),
+        **rooms("history", MOST_STEPS),
     }

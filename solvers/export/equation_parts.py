@@ -7,6 +7,7 @@ one needs is written into that. Targets say how operations, numbers and names ar
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -55,6 +56,15 @@ def calls(one: str, two: str, prefix: str = "") -> dict[str, str]:
             operation, _, name = word.partition("=")
             found[operation] = f"{prefix}{name or operation}{operands}"
     return found
+
+
+def spelled(value: float, undefined: str, infinite: str) -> str:
+    """Spell a number; languages differ in what they call numbers that are not finite."""
+    if value != value:
+        return undefined
+    if value in (math.inf, -math.inf):
+        return infinite if value > 0.0 else f"-{infinite}"
+    return repr(float(value))
 
 
 @dataclass

@@ -14,6 +14,7 @@ from flexure.solvers.native.language.language import (
     is_structure,
     lane,
     local,
+    types_of,
     where,
     with_lane,
 )
@@ -89,6 +90,13 @@ class KernelText(Reading):
         self.ended = False  # whether nothing leads to what follows
         self.stores = count_assignments(definition_of(kernel))
 
+    def _kind(self, annotation: Any) -> Any:
+        """Return what an annotation means: a structure, or a name of a type; None for no value."""
+        if annotation == "None":
+            return None
+        found = self.scope.get(annotation) if isinstance(annotation, str) else annotation
+        return found if is_structure(found) else annotation
+
     # Statements ----------------------------------------------------------------------------
 
     def _line(self, text: str) -> None:
@@ -150,6 +158,11 @@ class KernelText(Reading):
     def _Continue(self, node: ast.Continue) -> None:  # noqa: N802
         self._line("continue;")
         self.ended = True
+
+    def _AnnAssign(self, node: ast.AnnAssign) -> None:  # noqa: N802
+        assert node.value is not None
+        kind = self._kind(ast.unparse(node.annotation))
+        self._store(node.target, self._as(self._value(node.value), kind))
 
     def _together(self, nodes: list[ast.expr], targets: list[ast.expr]) -> list[Any]:
         """Keep values in variables where storing one of them may change the next."""
@@ -258,6 +271,15 @@ class KernelText(Reading):
         """Return an element of an array."""
         kind = {"Ints": "int", "Functions": "Function"}.get(array.kind, "float")
         return Code(text, kind, root=array.root)
+
+    def _field(self, node: ast.Attribute) -> tuple[Code, Any]:
+        """Return the structure of which a field is read, and the type of the field."""
+        whole: Code = self._value(node.value)
+        structure: Any = whole.kind
+        kinds = types_of(structure) if is_structure(whole.kind) else {}
+        if node.attr not in kinds:
+            self._refuse(node)
+        return whole, kinds[node.attr]
 
     def _Name(self, node: ast.Name) -> Any:  # noqa: N802
         if node.id not in self.locals:

@@ -377,6 +377,16 @@ class ModelEquations:
     # What belongs together -----------------------------------------------------------------
 
     @property
+    def updates(self) -> list[ModelEvent]:
+        """The events that change something, in the order in which they run."""
+        return [each for each in self.events if each.kind != "publish"]
+
+    @property
+    def endings(self) -> list[ModelEvent]:
+        """The publishes that may end a run."""
+        return [each for each in self.events if each.kind == "publish" and each.expressions]
+
+    @property
     def max_check_interval(self) -> float:
         """The longest stretch of time for which all witness functions may be left alone."""
         return min((each.max_check_interval for each in self.witnesses), default=math.inf)

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
 
+from flexure.diagrams.checks.errors import UnknownNameError, suggestion
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.contexts.inventory import Paths, each_free_input, each_parameter, each_state
-from flexure.diagrams.contexts.value_places import Place
+from flexure.diagrams.contexts.value_places import Place, Way, find_place, members_of, several
+from flexure.diagrams.systems.system import System
 from flexure.diagrams.values.parameters import NumericParameter
 from flexure.diagrams.values.state import ContinuousState, DiscreteState
 from flexure.solvers.export.model_equations import ModelEquations
@@ -54,12 +57,18 @@ class ModelValues:
         self.numbers: list[float] = start.tolist()  # with what the environment begins
         # Array, first entry and size of each value that can be set, by path.
         self.places: dict[str, dict[str, Any]] = {}
-        # Tables of plain data: states, discrete values, parameters and inputs.
-        self.info: dict[str, list[dict[str, Any]]] = {
+        # What the model says about itself, as plain data: what it is, and tables of all values.
+        self.info: dict[str, Any] = {
+            "name": context.system.name,
+            "time": float(context.time),
             "parameters": self._parameters(),
             "relations": self._relations(),
             "inputs": self._inputs(),
-        } | self._states()
+            **self._states(),
+            "signals": equations.signal_rows(),
+            "events": equations.event_rows(),
+            "leftOut": equations.left_out,
+        }
 
     def _reserve(self, path: str, key: tuple[str, int, int], value: Any) -> int:
         """Give places to the components of a value."""
@@ -175,3 +184,22 @@ def _bound(bound: Any, shape: Sequence[int]) -> list[float | None]:
     """Return one bound for each component; None where there is none."""
     flat = np.broadcast_to(bound, shape).ravel().tolist()
     return [each if np.isfinite(each) else None for each in flat]
+
+
+def chosen_paths(
+    system: System, ways: Way | Sequence[Way] | None, known: Sequence[str], attempt: str, what: str
+) -> Sequence[str]:
+    """Return the paths of values that are among known ones; all of these when omitted."""
+    if ways is None:
+        return known
+    path_of = Paths(system)
+    paths = []
+    for way in (each for given in several(ways) for each in members_of(system, given)):
+        path = str(way)
+        with suppress(UnknownNameError):
+            path = path_of.place(find_place(system, way))
+        if path not in known:
+            remedy = suggestion(path, known)
+            raise UnknownNameError(attempt, expected=what, found=f"'{path}'", remedy=remedy)
+        paths.append(path)
+    return paths

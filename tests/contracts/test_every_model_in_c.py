@@ -17,7 +17,8 @@ import flexure as fx
 from flexure.diagrams import scalars
 from flexure.diagrams.contexts.value_places import find_place
 from flexure.diagrams.scalars.derivatives.jacobians import directional
-from flexure.solvers.export.c.c_model import CModel, Part, Wanted
+from flexure.solvers.export.c.c_model import CModel
+from flexure.solvers.export.c.c_source import Part, Wanted
 from flexure.solvers.tracing.exact_jacobian import numbers_behind, state_keys
 from flexure.solvers.tracing.trace import trace_derivatives
 from tests.contracts.catalog import CATALOG, TRIED

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,17 +14,10 @@ from flexure.diagrams.checks.errors import DeclarationError, quoted
 from flexure.diagrams.checks.extras import import_extra
 from flexure.diagrams.values.arrays import FloatArray
 
-#: Types with numbers, by the names of the functions that get and set them.
-_NUMBERS = {
-    "2.0": {"Real": "Real", "Integer": "Integer", "Enumeration": "Integer", "Boolean": "Boolean"},
-    "3.0": {
-        **{name: name for name in ("Float32", "Float64", "Boolean")},
-        **{
-            f"{sign}Int{bits}": f"{sign}Int{bits}" for sign in ("", "U") for bits in (8, 16, 32, 64)
-        },
-        "Enumeration": "Int64",
-    },
-}
+#: Types without numbers, and what functions that get and set enumerations are called.
+_WITHOUT_NUMBERS = ("String", "Binary")
+_ENUMERATION = {"2.0": "Integer", "3.0": "Int64"}
+_REAL = ("Real", "Float32", "Float64")
 
 
 @dataclass(frozen=True)
@@ -57,17 +49,13 @@ class Variable:
         """Number of components."""
         return int(np.prod(self.shape, dtype=int))
 
-    def numbers(self, value: Any) -> list[Any]:
+    def numbers(self, value: Any) -> tuple[Any, ...]:
         """Return components as the FMU takes them: integers are rounded, booleans true from 0.5."""
         flat: Any = np.ravel(value)
-        found: list[Any]
-        if self.access in ("Real", "Float32", "Float64"):
-            found = flat.astype(float).tolist()
-        elif self.access == "Boolean":
-            found = (flat >= 0.5).tolist()
-        else:
-            found = np.rint(flat).astype(int).tolist()
-        return found
+        if self.access in _REAL:
+            return tuple(flat.astype(float).tolist())
+        whole = flat >= 0.5 if self.access == "Boolean" else np.rint(flat).astype(int)
+        return tuple(whole.tolist())
 
 
 @dataclass(frozen=True)
@@ -138,38 +126,28 @@ def read_facts(folder: Path, kind: str, attempt: str) -> Facts:
 def _facts(model: Any, kind: str, interface: Any, has_slopes: bool) -> Facts:
     """Translate a description of FMPy."""
     version = model.fmiVersion[:2] + "0"
-    known = _NUMBERS[version]
     left_out: list[str] = []
     taken: set[str] = set()
-    by_name: dict[str, Variable] = {}
 
-    def pick(variables: Iterable[Any]) -> tuple[Variable, ...]:
+    def pick(causality: str) -> tuple[Variable, ...]:
         found = []
-        for each in variables:
-            if each.type not in known:
+        for each in (each for each in model.modelVariables if each.causality == causality):
+            if each.type in _WITHOUT_NUMBERS:
                 left_out.append(each.name)
-                continue
-            if each.name not in by_name:
-                by_name[each.name] = _variable(each, known[each.type], free_name(each.name, taken))
-            found.append(by_name[each.name])
+            else:
+                access = _ENUMERATION[version] if each.type == "Enumeration" else each.type
+                found.append(_variable(each, access, free_name(each.name, taken)))
         return tuple(found)
 
-    def of(causality: str) -> list[Any]:
-        return [each for each in model.modelVariables if each.causality == causality]
-
-    inputs = pick(of("input"))
+    inputs = pick("input")
     position = {each.name: k for k, each in enumerate(inputs)}
-    needs: dict[str, tuple[int, ...] | None] = {}
-    for unknown in model.outputs:
-        depends = unknown.dependencies
-        needs[unknown.variable.name] = (
-            None
-            if depends is None
-            else tuple(position[each.name] for each in depends if each.name in position)
-        )
-    outputs = tuple(
-        Variable(**{**vars(each), "needs": needs.get(each.name)}) for each in pick(of("output"))
-    )
+    behind = {each.variable.name: each.dependencies for each in model.outputs}
+    needs = {
+        name: tuple(position[each.name] for each in depends if each.name in position)
+        for name, depends in behind.items()
+        if depends is not None
+    }
+    outputs = tuple(replace(each, needs=needs.get(each.name)) for each in pick("output"))
     derivatives = [each.variable for each in model.derivatives] if kind == "me" else []
     states = tuple(
         (
@@ -194,7 +172,7 @@ def _facts(model: Any, kind: str, interface: Any, has_slopes: bool) -> Facts:
         model.guid if version == "2.0" else model.instantiationToken,
         inputs,
         outputs,
-        pick(of("parameter")),
+        pick("parameter"),
         states,
         model.numberOfEventIndicators if kind == "me" else 0,
         frozenset(name for name, can in capabilities.items() if can),
@@ -216,7 +194,6 @@ def _variable(each: Any, access: str, port: str) -> Variable:
         float(getattr(each, name) or getattr(declared, name, None) or free)
         for name, free in zip(("min", "max"), ends, strict=True)
     )
-    is_real = access in ("Real", "Float32", "Float64")
     return Variable(
         each.name,
         port,
@@ -224,7 +201,7 @@ def _variable(each: Any, access: str, port: str) -> Variable:
         access,
         shape,
         np.broadcast_to(np.array(numbers), (int(np.prod(shape, dtype=int)),)).reshape(shape).copy(),
-        is_real and each.variability in (None, "continuous"),
+        access in _REAL and each.variability in (None, "continuous"),
         each.variability == "fixed",
         (each.unit or getattr(declared, "unit", None) or "").strip(),
         " ".join((each.description or "").split()),

@@ -9,10 +9,9 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from flexure.blocks.models.fmu.archive import hash_of, unpack
-from flexure.blocks.models.fmu.description import Facts, Variable, free_name, read_facts
+from flexure.blocks.models.fmu.description import Variable, free_name
 from flexure.blocks.models.fmu.instance import Memory, Numbers, Setting
-from flexure.blocks.models.fmu.runtime import Runtime, require_binary
+from flexure.blocks.models.fmu.runtime import Runtime
 from flexure.blocks.signals.argument_shapes import flag, one_of, refusal, single
 from flexure.diagrams.checks.arguments import file_path
 from flexure.diagrams.checks.errors import EvaluationError
@@ -125,13 +124,11 @@ class FMUBlock(LeafSystem):
         isolated: bool = False,
     ) -> None:
         super().__init__(name)
-        attempt = f"Cannot make the FMUBlock '{name}'"
-        self.file = str(Path(file_path(path, attempt)).absolute())
+        self.file = str(Path(file_path(path, f"Cannot make the FMUBlock '{name}'")).absolute())
         one_of(self, "kind", kind, ("auto", "me", "cs"))
         flag(self, "isolated", isolated)
-        self.facts = _facts(self.file, kind, attempt)
-        digest = hash_of(self.file, attempt)
-        self._runtime = Runtime(name, self.file, digest, self.facts, isolated)
+        self._runtime = Runtime(name, self.file, kind, isolated)
+        self.facts = self._runtime.facts
         try:
             self._declare(period)
         except BaseException:
@@ -149,17 +146,14 @@ class FMUBlock(LeafSystem):
             )
             for each in facts.inputs
         ]
+        starts = [(k, each, each.numbers(each.start)) for k, each in enumerate(facts.inputs)]
         beginning = Setting(
             None,
-            tuple(_tuple(each, each.start) for each in facts.parameters),
-            tuple(_tuple(each, each.start) for each in facts.inputs if not each.is_continuous),
+            tuple(each.numbers(each.start) for each in facts.parameters),
+            tuple(start for _, each, start in starts if not each.is_continuous),
             0.0,
             (0.0,) * sum(size for _, size, *_ in facts.states),
-            tuple(
-                (k, _tuple(each, each.start))
-                for k, each in enumerate(facts.inputs)
-                if each.is_continuous
-            ),
+            tuple((k, start) for k, each, start in starts if each.is_continuous),
         )
         _, x, outputs = self._runtime.ask("start", beginning, False)
         self._taken = set(self._names) | {each.port for each in facts.outputs}
@@ -241,9 +235,9 @@ class FMUBlock(LeafSystem):
 
     def calc_next_break_time(self, context: Any) -> float:
         """Return the time of the next time event of the FMU."""
-        memory: Memory | None = self.memory(context) if self.facts.kind == "me" else None
-        is_ahead = memory is not None and memory["next"] > context.time
-        return float(memory["next"]) if is_ahead and memory is not None else math.inf
+        memory: Memory | None = self.memory(context)
+        following = math.inf if memory is None else float(memory["next"])
+        return following if following > context.time else math.inf
 
     def calc_slopes(
         self, context: Any, output: LeafOutputPort | None
@@ -252,29 +246,23 @@ class FMUBlock(LeafSystem):
         facts = self.facts
         if "derivatives" not in facts.can or facts.kind != "me":
             return None
-        sizes = [each.size for each in facts.inputs]
-        starts = np.cumsum([0, *sizes])
-        columns = [
-            k
-            for i, each in enumerate(facts.inputs)
-            if each.is_continuous
-            for k in range(starts[i], starts[i + 1])
-        ]
+        sizes = np.array([each.size for each in facts.inputs], dtype=int)
+        moving = np.repeat(np.array([each.is_continuous for each in facts.inputs], bool), sizes)
         knowns = [(reference, size) for _, size, reference, _ in facts.states]
         count = sum(size for _, size in knowns)
         knowns += [(each.reference, each.size) for each in facts.inputs if each.is_continuous]
         if output is None:
-            unknowns = [derivative for *_, derivative in facts.states]
+            unknowns = [(derivative, size) for _, size, _, derivative in facts.states]
             rows = count
         else:
             variable = next(each for each in facts.outputs if each.port == output.name)
-            unknowns, rows = [variable.reference], variable.size
+            unknowns, rows = [(variable.reference, variable.size)], variable.size
             if not variable.is_continuous:
-                return np.zeros((rows, count)), np.zeros((rows, starts[-1]))
+                return np.zeros((rows, count)), np.zeros((rows, moving.size))
         found = self._runtime.ask("slopes", self._setting(context), unknowns, knowns)
-        matrix = np.reshape(found, (rows, count + len(columns)))
-        by_inputs = np.zeros((rows, starts[-1]))
-        by_inputs[:, columns] = matrix[:, count:]
+        matrix = np.reshape(found, (rows, count + np.count_nonzero(moving)))
+        by_inputs = np.zeros((rows, moving.size))
+        by_inputs[:, moving] = matrix[:, count:]
         return matrix[:, :count], by_inputs
 
     def _calc_output(self, k: int, read: tuple[int, ...], context: Any) -> Any:
@@ -298,7 +286,7 @@ class FMUBlock(LeafSystem):
         memory: Memory | None = self.memory(context)
         facts = self.facts
         parameters = tuple(
-            _tuple(each, handle(context))
+            each.numbers(handle(context))
             for each, handle in zip(facts.parameters, self._parameters, strict=True)
         )
         if memory is not None and memory["parameters"] != parameters:
@@ -308,10 +296,10 @@ class FMUBlock(LeafSystem):
         for k, (each, port) in enumerate(zip(facts.inputs, self._inputs, strict=True)):
             is_read = read is None or k in read
             if each.is_continuous and is_read:
-                continuous.append((k, _tuple(each, port(context))))
+                continuous.append((k, each.numbers(port(context))))
             elif not each.is_continuous:
-                kept = memory["discrete"][len(discrete)] if memory else _tuple(each, each.start)
-                discrete.append(_tuple(each, port(context)) if is_read else kept)
+                kept = memory["discrete"][len(discrete)] if memory else each.numbers(each.start)
+                discrete.append(each.numbers(port(context)) if is_read else kept)
         x = tuple(self.x(context).tolist()) if self.x is not None else ()
         return Setting(
             memory, parameters, tuple(discrete), float(context.time), x, tuple(continuous)
@@ -400,24 +388,3 @@ class FMUBlock(LeafSystem):
         memory = self.memory(context)
         ends = memory is not None and memory["ended"]
         return Terminate(f"the FMU '{self.label}' asks to end the simulation") if ends else None
-
-
-def _tuple(variable: Variable, value: Any) -> tuple[Any, ...]:
-    return tuple(variable.numbers(value))
-
-
-def _facts(path: str, kind: str, attempt: str) -> Facts:
-    """Read the description of an FMU, and leave nothing behind."""
-    import shutil
-
-    hash_of(path, attempt)
-    folder = unpack(path, attempt)
-    try:
-        facts = read_facts(folder, kind, attempt)
-        require_binary(folder, facts, attempt)
-        return facts
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
-
-
-__all__ = ["FMUBlock"]

@@ -18,7 +18,6 @@ import functools
 import itertools
 import secrets
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 from weakref import WeakValueDictionary
 
@@ -37,6 +36,8 @@ _MOST_MESSAGES = 3  # of the log in an error
 #: What a context keeps of an FMU: plain values by name. None before the initialization.
 Memory: TypeAlias = dict[str, Any]
 Numbers: TypeAlias = tuple[tuple[Any, ...], ...]
+#: Value references of variables, with their sizes.
+Sized: TypeAlias = Sequence[tuple[int, int]]
 
 
 class Setting(NamedTuple):
@@ -99,19 +100,14 @@ class Instance:
 
         ``setting.inputs`` holds all continuous inputs.
         """
-        self._initialize(setting)
-        if keeps_states and self._facts.states:
-            self._move(setting)
-        return self._outcome(setting, [("start", keeps_states, setting._replace(memory=None))])
+        self._begin(setting, keeps_states)
+        return self._outcome(setting, "start", keeps_states)
 
     def derivatives(self, setting: Setting) -> FloatArray:
         """Return the time derivatives of the states."""
         self._go(setting)
-        count = len(setting.x)
-        found = (ctypes.c_double * count)()
         name = "getDerivatives" if self._is_2 else "getContinuousStateDerivatives"
-        getattr(self._fmu, name)(found, count)
-        return np.array(found)
+        return self._read(name, len(setting.x))
 
     def output(self, setting: Setting, k: int) -> FloatArray:
         """Return an output."""
@@ -121,20 +117,16 @@ class Instance:
     def indicators(self, setting: Setting) -> FloatArray:
         """Return the event indicators."""
         self._go(setting)
-        return self._read_indicators()
+        return self._read("getEventIndicators", self._facts.indicators)
 
-    def slopes(
-        self, setting: Setting, unknowns: Sequence[int], knowns: Sequence[tuple[int, int]]
-    ) -> FloatArray:
-        """Return the derivatives of scalars or arrays by others, exact ones of the FMU.
-
-        ``knowns`` are value references with their sizes.
-        """
+    def slopes(self, setting: Setting, unknowns: Sized, knowns: Sized) -> FloatArray:
+        """Return the derivatives of scalars or arrays by others, exact ones of the FMU."""
         self._go(setting)
+        references = [reference for reference, _ in unknowns]
         slope = self._fmu.getDirectionalDerivative
-        count = () if self._is_2 else (sum(map(self._size_of, unknowns)),)
+        count = () if self._is_2 else (sum(size for _, size in unknowns),)
         columns = [
-            slope(unknowns, [reference], [float(k == i) for i in range(size)], *count)
+            slope(references, [reference], [float(k == i) for i in range(size)], *count)
             for reference, size in knowns
             for k in range(size)
         ]
@@ -144,9 +136,7 @@ class Instance:
         """Handle an event; return memory, states and outputs after it."""
         self._go(setting)
         self._handle_event(setting)
-        assert setting.memory is not None
-        record = ("event", True, setting._replace(memory=None))
-        return self._outcome(setting, [*setting.memory["events"], record])
+        return self._outcome(setting, "event")
 
     def completed_step(self, setting: Setting) -> bool:
         """Notify the FMU that a step is completed; return whether it asks for an event.
@@ -164,7 +154,7 @@ class Instance:
         start = setting.memory["time"]
         self._key = None  # a step that fails leaves an unknown state
         self._ended = self._do_step(start, setting.time - start)
-        return self._outcome(setting, [])
+        return self._outcome(setting, "step")
 
     def _do_step(self, start: float, length: float) -> bool:
         """Take a step; return whether the FMU asks to end the simulation."""
@@ -234,9 +224,7 @@ class Instance:
             for what, keeps_states, each in memory["events"]:
                 setting = Setting(*each)
                 if what == "start":
-                    self._initialize(setting)
-                    if keeps_states and setting.x:
-                        self._move(setting)
+                    self._begin(setting, keeps_states)
                 else:
                     self._move(setting)
                     self._handle_event(setting)
@@ -268,19 +256,24 @@ class Instance:
             )
         if self._is_2:
             callbacks = type(_callbacks_2()).from_buffer_copy(_callbacks_2())
-            callbacks.componentEnvironment = number = next(_NUMBERS)
-            _LISTENERS[number] = self
+            callbacks.componentEnvironment = id(self)
+            _LISTENERS[id(self)] = self
             self._fmu.instantiate(callbacks=callbacks)
         else:
             self._fmu.instantiate(logMessage=self._note_3)
         self._is_there = True
+
+    def _begin(self, setting: Setting, keeps_states: bool) -> None:
+        self._initialize(setting)
+        if keeps_states and setting.x:
+            self._move(setting)
 
     def _initialize(self, setting: Setting) -> None:
         """Make a new instance and initialize it with the values of a setting."""
         self._instantiate()
         fmu = self._fmu
         for variable, value in zip(self._facts.parameters, setting.parameters, strict=True):
-            if value != tuple(variable.numbers(variable.start)):  # others may not be settable
+            if value != variable.numbers(variable.start):  # others may not be settable
                 self._set(variable, value)
         if self._is_2:
             fmu.setupExperiment(startTime=setting.time)
@@ -366,60 +359,51 @@ class Instance:
 
     # What comes back -----------------------------------------------------------------------------
 
-    def _outcome(self, setting: Setting, events: list[Any]) -> tuple[Memory, FloatArray, list[Any]]:
+    def _outcome(
+        self, setting: Setting, what: str, keeps_states: bool = True
+    ) -> tuple[Memory, FloatArray, list[Any]]:
         """Return the memory, the states and the outputs, and know the memory as the present one."""
-        is_model = self._facts.kind == "me"
-        x: FloatArray = np.zeros(0)
-        if is_model and self._facts.states:
-            found = (ctypes.c_double * len(setting.x))()
-            self._fmu.getContinuousStates(found, len(setting.x))
-            x = np.array(found)
+        x = self._read("getContinuousStates", len(setting.x))
         state: Any = None
+        events: list[Any] = []
         if "serialize" in self._facts.can and "restore" in self._facts.can:
             held = self._fmu.getFMUState()
             state = self._fmu.serializeFMUState(held).decode("latin-1")
             self._fmu.freeFMUState(held)
-            events = []
-        elif not is_model:
+        elif self._facts.kind == "cs":
             state = (self._label, next(self._numbers))
             if "restore" in self._facts.can:
                 self._held[state] = self._fmu.getFMUState()
                 if len(self._held) > _MOST_HELD:
                     self._fmu.freeFMUState(self._held.pop(next(iter(self._held))))
-            events = []
+        else:
+            before = setting.memory["events"] if setting.memory else []
+            events = [*before, (what, keeps_states, tuple(setting._replace(memory=None)))]
         memory = {
             "state": state,
-            "events": [tuple(each) for each in events],
+            "events": events,
             "parameters": setting.parameters,
             "discrete": setting.discrete,
             "time": setting.time,
-            "next": self._next if is_model else np.inf,
-            "signs": (self._read_indicators() > 0.0).tolist() if is_model else [],
+            "next": self._next,
+            "signs": (self._read("getEventIndicators", self._facts.indicators) > 0.0).tolist(),
             "ended": self._ended,
         }
         self._key = (memory, setting.parameters, setting.discrete)
         return memory, x, [self._get_output(each, setting.time) for each in self._facts.outputs]
 
-    def _read_indicators(self) -> FloatArray:
-        count = self._facts.indicators
+    def _read(self, name: str, count: int) -> FloatArray:
+        """Return numbers of Model Exchange, of which there may be none."""
         found = (ctypes.c_double * count)()
         if count:
-            self._fmu.getEventIndicators(found, count)
+            getattr(self._fmu, name)(found, count)
         return np.array(found, dtype=float)
-
-    def _size_of(self, reference: int) -> int:
-        outputs = {each.reference: each.size for each in self._facts.outputs}
-        states = {derivative: size for _, size, _, derivative in self._facts.states}
-        return (outputs | states)[reference]
-
-    def _get(self, variable: Variable) -> FloatArray:
-        read: Callable[..., Any] = getattr(self._fmu, f"get{variable.access}")
-        arguments = () if self._is_2 else (variable.size,)
-        return np.array(read([variable.reference], *arguments), dtype=float)
 
     def _get_output(self, variable: Variable, time: float) -> FloatArray:
         """Return the value of an output, or refuse what is no number."""
-        value = self._get(variable)
+        read: Callable[..., Any] = getattr(self._fmu, f"get{variable.access}")
+        arguments = () if self._is_2 else (variable.size,)
+        value = np.array(read([variable.reference], *arguments), dtype=float)
         if np.isnan(value).any():
             raise EvaluationError(
                 "Cannot use an output of an FMU",
@@ -438,8 +422,7 @@ class Instance:
             del self.log[:-_MOST_MESSAGES]
 
 
-_NUMBERS = itertools.count(1)
-#: Instances of FMI 2.0 by the numbers that come with their messages.
+#: Instances of FMI 2.0 by their identity, which comes with their messages.
 _LISTENERS: WeakValueDictionary[int, Instance] = WeakValueDictionary()
 
 
@@ -465,8 +448,3 @@ def _note_2(number: int | None, _: Any, status: int, __: Any, message: bytes) ->
         import_extra("fmpy.fmi1", "fmi", "Cannot run an FMU").printLogMessage(
             None, b"", status, b"", message
         )
-
-
-def make(folder: Path | str, facts: Facts) -> Instance:
-    """Return an instance of an unpacked FMU."""
-    return Instance(str(folder), facts)

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from flexure.blocks.models.fmu.archive import hash_of, unpack
-from flexure.blocks.models.fmu.description import Facts
-from flexure.blocks.models.fmu.instance import Instance, make
+from flexure.blocks.models.fmu.description import Facts, read_facts
+from flexure.blocks.models.fmu.instance import Instance
 from flexure.diagrams.checks.errors import (
     DeclarationError,
     EvaluationError,
@@ -25,32 +25,38 @@ from flexure.diagrams.checks.errors import (
 from flexure.diagrams.checks.extras import import_extra
 from flexure.diagrams.concurrency.threads import Lock
 
-_STATUS = {2: "discard", 3: "error", 4: "fatal"}
-
 
 class Runtime:
     """An FMU that answers questions, one at a time.
 
-    The binary is unpacked and loaded at the first question. A copy, also in another process, loads
+    The binary is loaded at the first question. A copy, also in another process, unpacks and loads
     its own from the same file, and refuses a file that has changed.
 
     Parameters
     ----------
     label : str
         Name of the block, for messages.
-    path, digest : str
-        The file and its hash.
-    facts : Facts
-        Its description.
+    path : str
+        The file.
+    kind : str
+        "me", "cs", or "auto" for the first of both that it offers.
     isolated : bool
         Whether it runs in a process of its own.
+
+    Attributes
+    ----------
+    facts : Facts
+        Its description.
     """
 
-    def __init__(self, label: str, path: str, digest: str, facts: Facts, isolated: bool) -> None:
-        self._label, self._path, self._digest = label, path, digest
-        self._facts, self._isolated = facts, isolated
+    _machine: Any = None
+    _finalizer: Any = None
+
+    def __init__(self, label: str, path: str, kind: str, isolated: bool) -> None:
+        attempt = f"Cannot make the FMUBlock '{label}'"
+        self._label, self._path, self._isolated = label, path, isolated
         self._lock = Lock()
-        self._machine: Any = None
+        self._open(attempt, kind)
 
     def __getstate__(self) -> dict[str, Any]:
         return {**vars(self), "_lock": None, "_machine": None, "_finalizer": None}
@@ -62,7 +68,7 @@ class Runtime:
         """Ask a question, a method of `Instance`."""
         with self._lock:
             if self._machine is None:
-                self._open()
+                self._open(f"Cannot load the FMU '{self._label}'")
             try:
                 return getattr(self._machine, question)(*arguments)
             except FlexureError as error:
@@ -76,14 +82,12 @@ class Runtime:
                     remedy=error.remedy,
                 ) from error
             except Exception as error:
-                log = "; ".join(getattr(self._machine, "log", []))
-                status = _STATUS.get(getattr(error, "status", 0))
-                what = f"{getattr(error, 'function', '')} returned '{status}'" if status else error
+                log = "; ".join(self._machine.log)
                 self.close()
                 raise EvaluationError(
                     f"Cannot ask the FMU '{self._label}' for '{question}'",
                     expected="an answer",
-                    found=f"{what!s:.300}" + (f"; its log says: {log}" if log else ""),
+                    found=f"{error!s:.300}" + (f"; its log says: {log}" if log else ""),
                 ) from error
 
     def close(self) -> None:
@@ -92,9 +96,12 @@ class Runtime:
             self._machine = None
             self._finalizer()
 
-    def _open(self) -> None:
-        attempt = f"Cannot load the FMU '{self._label}'"
-        if hash_of(self._path, attempt) != self._digest:
+    def _open(self, attempt: str, kind: str = "") -> None:
+        """Unpack the FMU; read its description if a kind is given, which is for the first time."""
+        found = hash_of(self._path, attempt)
+        if kind:
+            self._digest = found
+        if found != self._digest:
             raise DeclarationError(
                 attempt,
                 expected="the file with which the block was made",
@@ -103,9 +110,11 @@ class Runtime:
             )
         folder = unpack(self._path, attempt)
         try:
-            require_binary(folder, self._facts, attempt)
-            start = Remote if self._isolated else make
-            self._machine = start(folder, self._facts)
+            if kind:
+                self.facts = read_facts(folder, kind, attempt)
+            require_binary(folder, self.facts, attempt)
+            start = Remote if self._isolated else Instance
+            self._machine = start(str(folder), self.facts)
         except BaseException:
             shutil.rmtree(folder, ignore_errors=True)
             raise
@@ -142,7 +151,7 @@ class Remote:
     Parameters are those of `Instance`.
     """
 
-    def __init__(self, folder: Path | str, facts: Facts) -> None:
+    def __init__(self, folder: str, facts: Facts) -> None:
         code = (
             f"import sys; sys.path[:] = {sys.path!r}; "
             f"from {__name__} import serve; serve()"
@@ -151,7 +160,9 @@ class Remote:
         self._process = subprocess.Popen(
             [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE
         )
-        self._call((str(folder), facts))
+        self._questions: Any = self._process.stdin
+        self._answers: Any = self._process.stdout
+        self._call((folder, facts))
 
     def __getattr__(self, question: str) -> Any:
         if question.startswith("_"):
@@ -161,8 +172,7 @@ class Remote:
     def close(self) -> None:
         """End the process."""
         process = self._process
-        for stream in (process.stdin, process.stdout):
-            assert stream is not None
+        for stream in (self._questions, self._answers):
             with suppress(OSError):  # of a process that ended before
                 stream.close()
         try:
@@ -172,13 +182,10 @@ class Remote:
             process.wait()
 
     def _call(self, message: Any) -> Any:
-        stdin, stdout = self._process.stdin, self._process.stdout
-        assert stdin is not None
-        assert stdout is not None
         try:
-            pickle.dump(message, stdin)
-            stdin.flush()
-            is_fine, answer, self.log = pickle.load(stdout)
+            pickle.dump(message, self._questions)
+            self._questions.flush()
+            is_fine, answer, self.log = pickle.load(self._answers)
         except (EOFError, OSError, pickle.UnpicklingError) as error:
             code = self._process.wait()
             how = signal.Signals(-code).name if code < 0 else f"code {code}"

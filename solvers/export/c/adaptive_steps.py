@@ -1,4 +1,4 @@
-"""Kernels around the loops of adaptive methods in C: from a time to another one."""
+"""Kernels of steps in C: fixed ones, and the loops of adaptive methods from event to event."""
 
 from __future__ import annotations
 
@@ -17,10 +17,12 @@ from flexure.solvers.export.c.driver import (
     Instance,
     assemble,
     ends,
-    expect_steps,
+    expect,
+    fixed_events,
     initialize,
     refresh,
     settle_events,
+    take_fixed_step,
     take_inputs,
 )
 from flexure.solvers.integration.guard.progress_kernel import MARKS, STRIDE
@@ -54,7 +56,7 @@ def advance_to(
     method: Static,
     stiff_method: Static,
 ) -> int:
-    """Go on to a time by steps within a tolerance, from event to event."""
+    """Go on to a time by steps within a tolerance; return how that ended."""
     run, driver = m.run, m.driver
     if end < run.step.time:
         return BACKWARD
@@ -66,7 +68,7 @@ def advance_to(
     while run.step.time < end or run.motion.moving == 1:
         run.budget = 1 if driver.steps == 1 or driver.pausing == 1 else _MANY
         if driver.steps == 1 and run.motion.moving == 0:
-            expect_steps(m)
+            expect(m, driver.causes, AT_STEPS)
         if stiff_method is not None and driver.stiff == 1:
             status = advance(run, stiff_method, True)
         else:
@@ -79,24 +81,40 @@ def advance_to(
     return DONE
 
 
-def adaptive_step(
-    m: Instance, inputs: Floats, outputs: Floats, method: Static, stiff_method: Static
+def step(
+    m: Instance,
+    inputs: Floats,
+    outputs: Floats,
+    fixed: Static,
+    method: Static,
+    stiff_method: Static,
 ) -> int:
-    """Take the inputs, run what is due, compute the outputs, and go on by one period."""
-    driver = m.driver
+    """Take the inputs, run what is due, compute the outputs, and go on by one step."""
+    run, driver = m.run, m.driver
     take_inputs(m, inputs)
     if driver.status == DONE:
-        if driver.begun == 0:
-            found = initialize(m)
-            driver.status = found if found < DONE else found // FINISHED
-        else:
-            driver.status = settle_events(m)
-    driver.signals(m.run.step.time, m.run.step.x, m.run.system.env, outputs)
+        driver.status = adaptive_events(m) if method is not None else fixed_events(m)
+    driver.signals(run.step.time, run.step.x, run.system.env, outputs)
     if driver.status == DONE:
         driver.count += 1
-        end = driver.start + driver.count * driver.period
-        driver.status = advance_to(m, end, driver.rtol, driver.atol, method, stiff_method)
+        later = driver.start + driver.count * driver.period
+        if method is not None:
+            driver.status = advance_to(
+                m, later, driver.rtol, driver.rtol / 1000.0, method, stiff_method
+            )
+        else:
+            if run.system.n > 0:
+                driver.status = take_fixed_step(m, later, fixed)
+            run.step.time = later
     return driver.status
+
+
+def adaptive_events(m: Instance) -> int:
+    """Run the initialization updates, or what is pending."""
+    if m.driver.begun == 1:
+        return settle_events(m)
+    found = initialize(m)
+    return found if found < DONE else found // FINISHED
 
 
 def settle_now(m: Instance) -> int:
@@ -106,7 +124,7 @@ def settle_now(m: Instance) -> int:
 
 
 def pause(m: Instance, inside: int) -> None:
-    """End the motion; later calls return after each step of the integrator, or at the end."""
+    """Let calls to go on return after each step of the integrator, or at the end."""
     m.driver.pausing = inside
     m.run.motion.moving = 0
 
@@ -192,7 +210,7 @@ def conclude(m: Instance, status: int) -> int:
     elif status == DOUBTFUL:
         return doubt(m)
     elif driver.steps == 1 and run.motion.moving == 1 and run.motion.unpublished == 0:
-        expect_steps(m)
+        expect(m, driver.causes, AT_STEPS)
         if not update(run, UNRESTRICTED) or not update(run, DISCRETE):
             return NOT_FINITE
         if run.motion.changed == 1:

@@ -8,37 +8,30 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
 from flexure.diagrams.checks.arguments import file_path, items_of, one_of, require
-from flexure.diagrams.checks.errors import (
-    UnknownNameError,
-    ValueRefusedError,
-    suggestion,
-)
+from flexure.diagrams.checks.errors import ValueRefusedError
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.contexts.inventory import Paths, each_free_input, each_parameter
-from flexure.diagrams.contexts.value_places import Way, find_place, members_of, several
+from flexure.diagrams.contexts.value_places import Way, several
 from flexure.diagrams.files.atomic_files import replacing
 from flexure.diagrams.interface.result_classes import Answer
 from flexure.diagrams.systems.system import System, require_system
 from flexure.diagrams.values.arrays import as_number
 from flexure.diagrams.values.handles import require_root
 from flexure.diagrams.values.parameters import NumericParameter
-from flexure.solvers.export.c.c_source import PROBLEMS, CSource
-from flexure.solvers.export.c.fixed_steps import StepPlan
+from flexure.solvers.export.c.c_source import PROBLEMS, CSource, Wanted
 from flexure.solvers.export.model_equations import ModelEquations
-from flexure.solvers.integration.guard.stiffness_detection import NONSTIFF_METHOD, STIFF_METHOD
+from flexure.solvers.export.model_values import chosen_paths
 from flexure.solvers.native.kernels.steps.fixed import FIXED
 from flexure.solvers.native.programs.method_programs import METHODS
 from flexure.solvers.tracing.signals import Signal
 from flexure.solvers.tracing.trace import PARAMETER, Key
 
-Part = Literal["step", "exchange", "run", "slopes"]
 _ATTEMPT = "Cannot write C"
 
 
@@ -81,24 +74,6 @@ _TAKEN = (
     "random realloc remove rename rewind rindex srand stdin stdout stderr strtod system unix "
     "printf puts scanf va_list"
 )
-
-
-@dataclass(frozen=True)
-class Wanted:
-    """What is to be written."""
-
-    # signals, inputs, parameters, method, step, precision: as of `to_c`, checked.
-    signals: Sequence[Signal] | None = None
-    inputs: Sequence[str] | None = None
-    parameters: Sequence[str] | None = None
-    method: str = "auto"
-    step: float | None = None
-    precision: str = "double"
-    name: str = ""  # with what all names begin; that of the system when empty
-    # "step" for a function of steps; "exchange" for derivatives and events, which an integrator
-    # outside needs; "run" for the adaptive loops; "slopes" for directional derivatives.
-    parts: frozenset[Part] = frozenset(("exchange", "run", "slopes"))
-    beside: str = ""  # C that includes the header, and whose names the model must not have
 
 
 class CModel(Answer):
@@ -144,25 +119,19 @@ class CModel(Answer):
 
     def __init__(self, context: Context, wanted: Wanted) -> None:
         fixed = _fixed(context, wanted.parameters)
-        equations = ModelEquations(context, wanted.signals, target="C", fixed=fixed.keys)
+        numbers = {key: each for known in fixed.values() for key, each in known.items()}
+        equations = ModelEquations(context, wanted.signals, target="C", fixed=numbers)
         self.equations = equations
         for name in _identifiers(wanted.name or context.system.name):
-            source = _written(name, context, equations, wanted, fixed.paths)
+            source = CSource(name, context, equations, wanted, fixed)
             self.header, self.source = source.text()
             if not _clashes(name, self.source + wanted.beside):
                 break
         self.name = name
         self.places = source.values.places
-        self.drives = source.drives
+        self.drives, self.keys = source.drives, source.keys
         self.problems = dict(PROBLEMS)
-        self.info: dict[str, Any] = {
-            "name": context.system.name,
-            "time": float(context.time),
-            **source.values.info,
-            "signals": equations.signal_rows(),
-            "events": equations.event_rows(),
-            "leftOut": equations.left_out,
-        }
+        self.info = source.values.info
 
     def save(self, path: str | Path) -> None:
         """Write header and source into a folder, which is made if it is missing.
@@ -326,13 +295,12 @@ def to_c(
         fits = 0.0 < step < math.inf and not isinstance(given, bool)
         require(fits, given, _ATTEMPT, "a positive step in seconds")
     outputs: Sequence[Signal] | None = system.output_ports or None
+    attempt, known = f"{_ATTEMPT} of '{system.label}'", [*_parameters(context)]
     free = [Paths(system)(port) for port, _ in each_free_input(context)]
     wanted = Wanted(
         signals=outputs if signals is None else several(signals),
-        inputs=None if inputs is None else _paths(system, inputs, free, "free inputs"),
-        parameters=None
-        if parameters is None
-        else _paths(system, parameters, [*_parameters(context)], "parameters"),
+        inputs=chosen_paths(system, inputs, free, attempt, "free inputs"),
+        parameters=chosen_paths(system, parameters, known, attempt, "parameters"),
         method=method,
         step=step,
         precision=precision,
@@ -341,25 +309,16 @@ def to_c(
     return CModel(context, wanted)
 
 
-class _Fixed(NamedTuple):
-    """Parameters that keep their values."""
-
-    paths: list[str]
-    keys: dict[Key, float]
-
-
-def _fixed(context: Context, tunable: Sequence[str] | None) -> _Fixed:
-    """Return the parameters that are not tunable."""
-    if tunable is None:
-        return _Fixed([], {})
-    keys: dict[Key, float] = {}
+def _fixed(context: Context, tunable: Sequence[str] | None) -> dict[str, dict[Key, float]]:
+    """Return the numbers of the parameters that are not tunable, by path."""
+    found = {}
     position = context.store.layout.position
-    others = {path: each for path, each in _parameters(context).items() if path not in tunable}
-    for place, handle in others.values():
-        value = np.ravel(np.asarray(place.read(context), dtype=float))
-        key = PARAMETER, position[handle.system], handle.index
-        keys |= {(key, k): float(each) for k, each in enumerate(value)}
-    return _Fixed([*others], keys)
+    for path, (place, handle) in _parameters(context).items():
+        if tunable is not None and path not in tunable:
+            numbers = np.ravel(np.asarray(place.read(context), dtype=float)).tolist()
+            key = PARAMETER, position[handle.system], handle.index
+            found[path] = {(key, k): each for k, each in enumerate(numbers)}
+    return found
 
 
 def _parameters(context: Context) -> dict[str, Any]:
@@ -370,70 +329,6 @@ def _parameters(context: Context) -> dict[str, Any]:
         for place, handle in each_parameter(context.system)
         if isinstance(handle, NumericParameter)
     }
-
-
-def _paths(system: System, ways: Any, known: Sequence[str], what: str) -> list[str]:
-    """Return the paths of values."""
-    path_of = Paths(system)
-    found = []
-    for way in (each for given in several(ways) for each in members_of(system, given)):
-        path = way if isinstance(way, str) else path_of(find_place(system, way).handle)
-        if path not in known:
-            raise UnknownNameError(
-                f"{_ATTEMPT} of '{system.label}'",
-                expected=f"{what}",
-                found=f"'{path}'",
-                remedy=suggestion(path, known),
-            )
-        found.append(path)
-    return found
-
-
-def _methods(equations: ModelEquations, method: str) -> tuple[str, ...]:
-    """Return the methods whose loops are wanted."""
-    jacobian = equations.jacobian
-    if method != "auto":
-        if METHODS[method].linear and jacobian is None:
-            raise ValueRefusedError(
-                f"{_ATTEMPT} with {method}",
-                expected="a Jacobian of the derivatives by the states",
-                found=equations.no_jacobian,
-                remedy="Take method='RK45'",
-            )
-        return (method,)
-    return (NONSTIFF_METHOD, STIFF_METHOD) if jacobian is not None else (NONSTIFF_METHOD,)
-
-
-def _written(
-    name: str, context: Context, equations: ModelEquations, wanted: Wanted, fixed: Sequence[str]
-) -> CSource:
-    """Write a model with a name."""
-    parts, method = wanted.parts, wanted.method
-    adaptive = "run" in parts or ("step" in parts and method not in FIXED)
-    methods = _methods(equations, method) if adaptive else ()
-    source = CSource(
-        name,
-        context,
-        equations,
-        drives=wanted.inputs,
-        fixed=fixed,
-        adaptive=adaptive,
-        single=wanted.precision == "single",
-    )
-    plan = None
-    if "step" in parts:
-        plan = StepPlan.of(equations, method, wanted.step, adaptive=adaptive)
-    source.memory.take_steps(plan, [METHODS[each] for each in methods])
-    source.write_access()
-    if plan is not None:
-        source.write_steps(plan, methods)
-    if "run" in parts:
-        source.write_loops(methods)
-    if parts & {"exchange", "run"}:
-        source.write_exchange()
-    if "slopes" in parts:
-        source.write_slopes()
-    return source
 
 
 def _identifiers(name: str) -> list[str]:

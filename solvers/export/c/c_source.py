@@ -4,25 +4,29 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import reduce
-from typing import Any
+from inspect import signature
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
 from flexure.diagrams import scalars
+from flexure.diagrams.checks.errors import ValueRefusedError
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.contexts.inventory import each_free_input
 from flexure.diagrams.scalars.derivatives.differentiation import gradient
 from flexure.diagrams.scalars.derivatives.jacobians import directional
 from flexure.diagrams.scalars.derivatives.simplification import simplify
+from flexure.solvers.export import operations
 from flexure.solvers.export.c import adaptive_steps, driver
 from flexure.solvers.export.c.driver import Instance
 from flexure.solvers.export.c.equation_functions import (
     SIGNATURE,
     Equations,
     comment,
-    helpers,
+    constant_array,
     in_single_precision,
     number,
 )
@@ -32,42 +36,36 @@ from flexure.solvers.export.c.kernel_functions import CModule, structures_text
 from flexure.solvers.export.c.memory import ROTATING, ModelMemory
 from flexure.solvers.export.model_equations import ModelEquations
 from flexure.solvers.export.model_values import ModelValues
+from flexure.solvers.export.run_tables import Room
+from flexure.solvers.integration.guard.stiffness_detection import NONSTIFF_METHOD, STIFF_METHOD
 from flexure.solvers.native.emission.emission import SEED, Environment, Place
 from flexure.solvers.native.emission.tangent_emission import DirectionPlan
 from flexure.solvers.native.kernels.parts import elementary
 from flexure.solvers.native.kernels.parts.manifold import ManifoldData
 from flexure.solvers.native.kernels.parts.run import StepData, StiffnessData, SystemData
-from flexure.solvers.native.programs.method_programs import METHODS
+from flexure.solvers.native.kernels.steps.fixed import FIXED
+from flexure.solvers.native.programs.method_programs import METHODS, NativeMethod
+from flexure.solvers.tracing.signals import Signal
 from flexure.solvers.tracing.trace import STATE, TIME, Key
 
-#: What the functions that a caller sees do, by the name of the kernel.
-_VALUES = {
-    "get": "Return a discrete value, a parameter or an input.",
-    "put": "Set a discrete value, a parameter or an input.",
-    "time": "Return the time.",
-    "set_time": "Set the time.",
-    "state": "Return a state.",
-    "set_state": "Set a state.",
+Kernel: TypeAlias = Callable[..., Any]
+
+#: The functions that a caller sees: kernels, and their names where these are other ones.
+_VALUES = (driver.get, driver.put, driver.time, driver.set_time)
+_STATES = (driver.state, driver.set_state)
+_EXCHANGED = (
+    *(driver.initialize, driver.derivatives, driver.signals, driver.witnesses),
+    *(driver.next_time, driver.look, driver.handle),
+)
+_NAMES = {
+    driver.put: "set",
+    adaptive_steps.advance_to: "advance",
+    adaptive_steps.settle_now: "settle",
 }
-_EXCHANGED = {
-    "initialize": "Run the initialization updates and what is due; return flags, or a failure.",
-    "derivatives": "Compute the derivatives of the states.",
-    "signals": "Compute all signals.",
-    "witnesses": "Compute the witness functions.",
-    "next_time": "Return the next time of a clock, or at which the equations jump.",
-    "look": "Remember which witness functions have crossed zero; tell whether events are to run.",
-    "handle": "Run the events that are due or remembered; return flags, or a failure.",
-}
-_BESIDE_LOOPS = {
-    "settle_now": "Run what is due now, and would else wait for the next values of inputs.",
-    "pause": "Let calls to go on return after each step of the integrator, or at the end.",
-}
-_ELEMENTARY = ("exp_of", "log_of", "sin_of", "cos_of", "pow_of")
-_SLOPES = {
-    "directional": "Compute slopes of derivatives and signals by states and inputs, along one.",
-    "adjoint": "Compute slopes of a weighted sum of derivatives and signals by states and inputs.",
-}
-_NAMES = {"put": "set", "advance_to": "advance", "settle_now": "settle"}
+#: Functions that equations call: those that are ours, and operations of NumPy.
+_ELEMENTARY = [getattr(elementary, f"{name}_of") for name in ("exp", "log", "sin", "cos", "pow")]
+_OPERATIONS: list[Kernel] = [operations.sign, operations.maximum, operations.minimum]
+_OPERATIONS += [operations.remainder_of, operations.floor_divide]
 PROBLEMS = {
     driver.NOT_FINITE: "a derivative, state or update is not a finite number",
     driver.UNSETTLED: "events go on to cause each other, or settling updates to change values",
@@ -79,6 +77,26 @@ PROBLEMS = {
     driver.OPEN: "a mechanism with loops cannot be assembled near these positions",
     adaptive_steps.BACKWARD: "a run cannot go back in time",
 }
+
+Part = Literal["step", "exchange", "run", "slopes"]
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What is to be written."""
+
+    # signals, inputs, parameters, method, step, precision: as of `to_c`, checked.
+    signals: Sequence[Signal] | None = None
+    inputs: Sequence[str] | None = None
+    parameters: Sequence[str] | None = None
+    method: str = "auto"
+    step: float | None = None
+    precision: str = "double"
+    name: str = ""  # with what all names begin; that of the system when empty
+    # "step" for a function of steps; "exchange" for derivatives and events, which an integrator
+    # outside needs; "run" for the adaptive loops; "slopes" for directional derivatives.
+    parts: frozenset[Part] = frozenset(("exchange", "run", "slopes"))
+    beside: str = ""  # C that includes the header, and whose names the model must not have
 
 
 class CSource:
@@ -92,14 +110,10 @@ class CSource:
         A root context with the values.
     equations : ModelEquations
         What the model computes.
-    drives : sequence of str, optional
-        Paths of the inputs; all when omitted.
+    wanted : Wanted
+        What is to be written.
     fixed : collection of str
         Paths of the parameters that keep their values.
-    adaptive : bool
-        Whether loops of adaptive methods are among what is written.
-    single : bool
-        Whether numbers are of single precision.
     """
 
     def __init__(
@@ -107,14 +121,11 @@ class CSource:
         name: str,
         context: Context,
         equations: ModelEquations,
-        *,
-        drives: Sequence[str] | None = None,
-        fixed: Collection[str] = (),
-        adaptive: bool = False,
-        single: bool = False,
+        wanted: Wanted,
+        fixed: Collection[str],
     ) -> None:
         self.name = name
-        self._single = single
+        self._single = wanted.precision == "single"
         self._context = context
         self._equations = equations
         slots = frozenset(slot for _, slot in each_free_input(context))
@@ -122,18 +133,30 @@ class CSource:
         self._environment = Environment(discrete.count, discrete.starts, slots)
         # Places and tables of its values.
         self.values = ModelValues(context, equations, self._environment, fixed)
-        wanted = [
-            row for row in self.values.info["inputs"] if drives is None or row["path"] in drives
-        ]
-        sizes = self.values.places
+        sizes, info = self.values.places, self.values.info
         # Where the components of the inputs are in the environment.
-        self.drives = [row["at"] + k for row in wanted for k in range(sizes[row["path"]]["size"])]
-        self.memory = ModelMemory(equations, adaptive=adaptive, assembles=not single)
-        self.memory.take_inputs(self.drives)
-        parameters = [sizes[row["path"]] for row in self.values.info["parameters"]]
-        first = parameters[0]["at"] if parameters else 0
-        behind = parameters[-1]["at"] + parameters[-1]["size"] if parameters else 0
+        self.drives = [
+            row["at"] + k
+            for row in info["inputs"]
+            if wanted.inputs is None or row["path"] in wanted.inputs
+            for k in range(sizes[row["path"]]["size"])
+        ]
+        # Keys of the states and of these.
+        self.keys: list[Key] = [((STATE, 0, 0), k) for k in range(equations.layout.num_states)]
+        key_at = {place: key for key, place in self._environment.keys.items()}
+        self.keys += [key_at[place] for place in self.drives]
+        parts = wanted.parts
+        adaptive = "run" in parts or ("step" in parts and wanted.method not in FIXED)
+        methods = _methods(equations, wanted.method) if adaptive else []
+        plan = None
+        if "step" in parts:
+            plan = StepPlan.of(equations, wanted.method, wanted.step, adaptive=adaptive)
+        self.memory = ModelMemory(equations, adaptive=adaptive, assembles=not self._single)
+        self.memory.put(driver.DriverData, inputs=len(self.drives), places=self.drives)
+        count, first = sum(sizes[row["path"]]["size"] for row in info["parameters"]), discrete.count
+        behind = first + count if count else 0
         self.memory.put(driver.DriverData, first_parameter=first, behind_parameters=behind)
+        self.memory.take_steps(plan, methods)
         self._module = CModule(name, self.memory, Instance.__name__)
         self._slopes: dict[str, list[Any]] = {}
         self._seeds = -1  # where they are in the environment
@@ -144,41 +167,24 @@ class CSource:
         now = self._graph.input(((TIME, 0, 0), 0))
         later = [scalars.where(each > now, each, math.inf) for each in equations.breaks]
         self._breaks = [reduce(np.minimum, later)] if later else []
+        both = dict(zip(("method", "stiff_method"), (*methods, None, None), strict=False))
+        self._translate(*_VALUES, *(_STATES if self.memory.n else ()))
+        if plan is not None:
+            self._translate(adaptive_steps.step, fixed=plan.kernel, **both)
+        if "run" in parts:
+            self._translate(adaptive_steps.advance_to, **both)
+            self._translate(adaptive_steps.settle_now, adaptive_steps.pause)
+        if parts & {"exchange", "run"}:
+            self._translate(*_EXCHANGED)
+        if "slopes" in parts:
+            self._write_slopes()
 
     # What is written -----------------------------------------------------------------------
 
-    def write_access(self) -> None:
-        """Write functions that read and set single values."""
-        kept = {k: v for k, v in _VALUES.items() if self.memory.n or "state" not in k}
-        self._translate(kept)
-
-    def write_exchange(self) -> None:
-        """Write functions for an integrator outside."""
-        self._translate(_EXCHANGED)
-
-    def write_loops(self, methods: Sequence[str]) -> None:
-        """Write the loop of a method, or of one for equations that become stiff after it."""
-        what = "Go on to a time by steps within a tolerance; return how that ended."
-        self._module.translate(
-            adaptive_steps.advance_to, f"{self.name}_advance", _both(methods), what
-        )
-        self._translate(_BESIDE_LOOPS)
-
-    def write_steps(self, plan: StepPlan, methods: Sequence[str]) -> None:
-        """Write the function of steps, fixed ones or those of adaptive methods."""
-        what = "Take the inputs, run what is due, compute the outputs, and go on by one step."
-        kernel: Any = driver.step
-        statics: dict[str, Any] = {"method": plan.kernel}
-        if methods:
-            kernel, statics = adaptive_steps.adaptive_step, _both(methods)
-        self._module.translate(kernel, f"{self.name}_step", statics, what)
-
-    def write_slopes(self) -> None:
+    def _write_slopes(self) -> None:
         """Write derivatives of derivatives and signals by states and inputs."""
         outputs = [*self._equations.derivatives, *self._outputs]
-        keys: list[Key] = [((STATE, 0, 0), k) for k in range(self.memory.states)]
-        key_at = {place: key for key, place in self._environment.keys.items()}
-        keys += [key_at[place] for place in self.drives]
+        keys = self.keys
         seeds: list[Key] = [((SEED, 0, 0), k) for k in range(max(len(keys), len(outputs)))]
         total: Any = 0.0
         for seed, each in zip(seeds, outputs, strict=False):
@@ -192,7 +198,7 @@ class CSource:
         functions = {name: f"{name}_of" for name in self._slopes}
         sizes = {"seed": self._seeds, "given": len(keys), "computed": len(outputs)}
         self.memory.put(driver.DriverData, **functions, **sizes)
-        self._translate(_SLOPES)
+        self._translate(driver.directional, driver.adjoint)
 
     def _place_seeds(self, count: int) -> None:
         """Give places to the direction along which slopes are taken, once."""
@@ -202,12 +208,11 @@ class CSource:
                 node = self._graph.input(((SEED, 0, 0), k))
                 self._environment.places[node.index] = "env", self._seeds + k
 
-    def _translate(self, kernels: dict[str, str]) -> None:
-        for each, what in kernels.items():
-            name = f"{self.name}_{_NAMES.get(each, each)}"
-            self._module.translate(
-                getattr(driver, each, None) or getattr(adaptive_steps, each), name, None, what
-            )
+    def _translate(self, *kernels: Kernel, **statics: Any) -> None:
+        """Write functions that a caller sees."""
+        for each in kernels:
+            name = f"{self.name}_{_NAMES.get(each, each.__name__)}"
+            self._module.translate(each, name, statics, public=True)
 
     # The text ------------------------------------------------------------------------------
 
@@ -222,8 +227,10 @@ class CSource:
         types = structures_text(self._module, Instance)
         kind = f"typedef void (*equation)({SIGNATURE});\n\n" if "equation " in tables else ""
         title = f"/* {comment(self._context.system.label)}, written by Flexure. */\n\n"
-        source = f"{helpers(body)}{body}{kind}{tables}\n{kernels}{self._reset()}{_problem(name)}"
-        own = _elementary(body, single=single)
+        before = _translated(_called(_OPERATIONS, body))
+        source = f"{before}{body}{kind}{tables}\n{kernels}{self._reset()}{_problem(name)}"
+        called = _called(_ELEMENTARY, body)
+        own = _translated(called)
         guard = f"{name.upper()}_H"
         header = (
             f"{title}#ifndef {guard}\n#define {guard}\n\n"
@@ -235,34 +242,28 @@ class CSource:
         )
         if single:
             header, source = in_single_precision(header), in_single_precision(source)
+            own += "".join(map(_in_double_precision, called))
         includes = f'#include "{name}.h"\n\n#include <math.h>\n#include <string.h>\n\n'
         return header, f"{title}{includes}{own}{source}"
 
     def _equations_text(self, words: set[str]) -> list[str]:
         """Write the equations that are called."""
         environment, jacobian = self._environment, self._equations.jacobian
-        if jacobian is not None and jacobian.plan is not None and "jacobian_of" in words:
+        plan = None if jacobian is None or "jacobian_of" not in words else jacobian.plan
+        if plan is not None:
             self._place_seeds(self.memory.states)
             words |= {"jacobian_numbers", "jacobian_slopes"}
         wanted = [each for each in self._functions() if each[0] in words]
         fixed = environment.place_inputs([e for _, outputs, *_ in wanted for e in outputs])
-        prepared = environment.reserve(len(fixed))
         found = Equations(environment, self._value_names())
         if "prepare" in words:
-            what = "Values that depend on parameters alone"
-            found.write("prepare", fixed, what, first=prepared)
-        for k, node in enumerate(fixed):
-            environment.places[node.index] = "env", prepared + k
+            found.write("prepare", fixed, "Values that depend on parameters alone", kept=True)
         for name, outputs, what, labels in wanted:
-            first = environment.reserve(len(outputs)) if name == "jacobian_numbers" else 0
-            found.write(name, outputs, what, labels, first)
-            if name == "jacobian_numbers":
-                for k, node in enumerate(outputs):
-                    environment.places[node.index] = "env", first + k
-        if jacobian is not None and jacobian.plan is not None and "jacobian_of" in words:
+            found.write(name, outputs, what, labels, kept=name == "jacobian_numbers")
+        if jacobian is not None and plan is not None:
             results = environment.reserve(len(jacobian.slopes))
-            found.texts.append(self._directions_text(jacobian.plan, results))
-        self.memory.reserve_environment(environment.size)
+            found.texts.append(self._directions_text(plan, results))
+        self.memory.put(SystemData, env=Room(environment.size))
         return found.texts
 
     def _functions(self) -> list[tuple[str, Sequence[Any], str, Sequence[str]]]:
@@ -284,10 +285,10 @@ class CSource:
         ]
         for k, closing in enumerate(equations.closings):
             found.append((f"closing_{k}", closing.values, f"Loops of {closing.path}", ()))
-        for k, event in enumerate(self.memory.updates):
+        for k, event in enumerate(equations.updates):
             labels = [both[target] for target in event.targets]
             found.append((f"update_{k}", event.expressions, event.path, labels))
-        for k, event in enumerate(self.memory.ending):
+        for k, event in enumerate(equations.endings):
             found.append((f"verdict_{k}", event.expressions, event.path, ()))
         for name, each in self._slopes.items():
             found.append((f"{name}_of", each, f"Slopes, {name}", ()))
@@ -303,7 +304,7 @@ class CSource:
         """Write the function of a Jacobian along directions; behind seeds and results in `env`."""
         tables = {name: getattr(plan, name) for name in ("directions", "ends", "sources")}
         lists = "".join(
-            f"  static const int64_t {name}[{len(each)}] = {{ {', '.join(map(str, each))} }};\n"
+            f"  {constant_array('int64_t', name, [*map(str, each)])}"
             for name, each in tables.items()
         )
         seeds = f"env[{self._seeds} + k] = (directions[k] == turn) ? 1.0 : 0.0;"
@@ -332,8 +333,8 @@ class CSource:
                     yield letter, "env", row["at"] + k, path, row["unit"]
 
     def _components(self, row: dict[str, Any]) -> list[str]:
-        """Return the paths of the components of a parameter or input."""
-        size = self.values.places[row["path"]]["size"]
+        """Return the paths of the components of a parameter, input or signal."""
+        size = row["size"] if "size" in row else self.values.places[row["path"]]["size"]
         labels = row["labels"] or range(size)
         return [row["path"]] if size == 1 else [f"{row['path']}[{each}]" for each in labels]
 
@@ -347,36 +348,30 @@ class CSource:
 
     def _enumerators(self) -> str:
         """Write the numbers of values and the places of each, for callers."""
-        equations = self._equations
         counts = {
             "STATES": self.memory.states,
             "INPUTS": len(self.drives),
             "SIGNALS": len(self._outputs),
             "WITNESSES": self.memory.w,
         }
-        lines = [f"{self.name.upper()}_{each} = {count}" for each, count in counts.items()]
-        taken = {line.split()[0] for line in lines}
-        for letter, _, at, path, unit in self._rows():
-            name = _unique(f"{self.name}_{letter}_{path}".upper(), taken)
-            lines.append(f"{name} = {at}, /* {comment(f'{path} {unit}'.rstrip())} */")
-        places = [(path, at) for letter, _, at, path, _ in self._rows() if letter == "u"]
         order = {at: k for k, at in enumerate(self.drives)}
-        for path, at in places:
-            if at in order:
-                name = _unique(f"{self.name}_in_{path}".upper(), taken)
-                lines.append(f"{name} = {order[at]}, /* inputs: {comment(path)} */")
-        k = 0
-        for each in equations.signals:
-            for label in each.reader.labels:
-                path = each.path if each.reader.size == 1 else f"{each.path}[{label}]"
-                name = _unique(f"{self.name}_out_{path}".upper(), taken)
-                text = f"{path} {each.reader.unit}".rstrip()
-                lines.append(f"{name} = {k}, /* outputs: {comment(text)} */")
-                k += 1
-        body = "".join(f"  {line if line.endswith('*/') else line + ','}\n" for line in lines)
-        tail = body.rstrip()
-        at = tail.rindex(",")
-        return f"enum {{\n{tail[:at]}{tail[at + 1 :]}\n}};\n\n"
+        rows = [*self._rows()]
+        values = [(letter, at, path, f"{path} {unit}") for letter, _, at, path, unit in rows]
+        values += [
+            ("in", order[at], path, f"inputs: {path}")
+            for letter, _, at, path, _ in rows
+            if letter == "u" and at in order
+        ]
+        outputs = [(p, s["unit"]) for s in self.values.info["signals"] for p in self._components(s)]
+        values += [("out", k, p, f"outputs: {p} {unit}") for k, (p, unit) in enumerate(outputs)]
+        entries = {f"{self.name.upper()}_{each} = {count}": "" for each, count in counts.items()}
+        taken = {each.split()[0] for each in entries}
+        for letter, at, path, what in values:
+            name = _unique(f"{self.name}_{letter}_{path}".upper(), taken)
+            entries[f"{name} = {at}"] = f" /* {comment(what.rstrip())} */"
+        commas = [*[","] * (len(entries) - 1), ""]
+        lines = (f"  {e}{c}{what}\n" for c, (e, what) in zip(commas, entries.items(), strict=True))
+        return f"enum {{\n{''.join(lines)}}};\n\n"
 
     # Beginning -----------------------------------------------------------------------------
 
@@ -389,8 +384,7 @@ class CSource:
         for structure, name, numbers in arrays:
             if (structure, name) not in memory.used or not any(numbers):
                 continue
-            finite = ", ".join(map(number, numbers))
-            tables += f"  static const double {name}[{len(numbers)}] = {{ {finite} }};\n"
+            tables += f"  {constant_array('double', name, [*map(number, numbers)])}"
             part = "system.env" if name == "env" else "step.x"
             part = "step.rooms" if (structure, name) in memory.rotating else part
             size = f"sizeof({name})"
@@ -408,28 +402,42 @@ class CSource:
         return f"void {self.name}_reset({self.name} *m)\n{{\n{tables}{body}}}\n\n"
 
 
-def _both(methods: Sequence[str]) -> dict[str, Any]:
-    """Return a method, and the one for stiff equations if there are two."""
-    found = [METHODS[each] for each in methods]
-    return {"method": found[0], "stiff_method": found[1] if len(found) > 1 else None}
+def _methods(equations: ModelEquations, method: str) -> list[NativeMethod]:
+    """Return the methods whose loops are wanted."""
+    jacobian = equations.jacobian
+    if method == "auto":
+        names = (NONSTIFF_METHOD, STIFF_METHOD) if jacobian is not None else (NONSTIFF_METHOD,)
+        return [METHODS[each] for each in names]
+    if METHODS[method].linear and jacobian is None:
+        raise ValueRefusedError(
+            f"Cannot write C with {method}",
+            expected="a Jacobian of the derivatives by the states",
+            found=equations.no_jacobian,
+            remedy="Take method='RK45'",
+        )
+    return [METHODS[method]]
 
 
-def _elementary(text: str, *, single: bool) -> str:
-    """Return the elementary functions that a text calls; they compute in double precision."""
+def _called(kernels: Iterable[Kernel], text: str) -> list[Kernel]:
+    """Return the kernels that a text calls."""
+    return [each for each in kernels if re.search(rf"\b{each.__name__}\(", text)]
+
+
+def _translated(kernels: Iterable[Kernel]) -> str:
+    """Write kernels that know nothing of a model."""
     module = CModule("", Memory(), "")
-    names = [name for name in _ELEMENTARY if re.search(rf"\b{name}\(", text)]
-    for name in names:
-        module.translate(getattr(elementary, name), name)
-    found = "".join(module.functions.values())
-    if single:
-        for name in names:
-            given = ("a", "b") if name == "pow_of" else ("a",)
-            arguments = ", ".join(f"(double){each}" for each in given)
-            found += (
-                f"static float {name}_single({', '.join(f'float {each}' for each in given)})\n"
-                f"{{\n  return (float){name}({arguments});\n}}\n\n"
-            )
-    return found
+    for each in kernels:
+        module.translate(each, each.__name__)
+    return "".join(module.functions.values())
+
+
+def _in_double_precision(kernel: Kernel) -> str:
+    """Write the function of single precision that calls one of double precision."""
+    name, given = kernel.__name__, [*signature(kernel).parameters]
+    parameters = ", ".join(f"float {each}" for each in given)
+    arguments = ", ".join(f"(double){each}" for each in given)
+    head = f"static float {name}_single({parameters})"
+    return f"{head}\n{{\n  return (float){name}({arguments});\n}}\n\n"
 
 
 def _problem(name: str) -> str:

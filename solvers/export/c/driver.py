@@ -50,7 +50,7 @@ ENDED = 1  # an event has ended the run
 STATES, VALUES, FINISHED = 1, 2, 4  # bits of what events have done
 NOT_FINITE, UNSETTLED, UNDEFINED, ASTRAY, OPEN = -1, -2, -3, -6, -9
 
-# Which publishes end a run
+# When updates run, and which publishes end a run
 AT_START, AT_STEPS, AT_TICKS, AT_CROSSINGS = 0, 1, 2, 3
 
 
@@ -59,8 +59,7 @@ class DriverData(Structure):
 
     start: float  # the time of the first step
     period: float  # of steps
-    rtol: float  # of adaptive steps between them
-    atol: float
+    rtol: float  # of adaptive steps between them; absolute ones are a thousandth
     count: int  # steps that were taken
     begun: int  # whether initialization updates have run
     status: int  # what the last step has returned
@@ -76,9 +75,8 @@ class DriverData(Structure):
     signals: Function
     inputs: int  # their number
     places: Ints  # where they are in the environment
-    initial: Ints  # whether each update is for the initialization
-    stepping: Ints  # whether each update runs at every step
-    steps: int  # whether any does
+    causes: Ints  # when each update runs, if not with a clock or after a crossing
+    steps: int  # whether any runs at every step
     first: Ints  # the number of the step at which each clock ticks first
     every: Ints  # how many steps are between its ticks
     ends: int  # publishes that may end a run
@@ -117,13 +115,13 @@ def refresh(m: Instance) -> None:
 
 
 def get(m: Instance, place: int) -> float:
-    """Return a discrete value, parameter or input."""
+    """Return a discrete value, a parameter or an input."""
     value: float = m.run.system.env[place]
     return value
 
 
 def put(m: Instance, place: int, value: float) -> None:
-    """Set a discrete value, parameter or input."""
+    """Set a discrete value, a parameter or an input."""
     m.run.system.env[place] = value
     first, behind = m.driver.first_parameter, m.driver.behind_parameters
     if behind > 0 and place >= first and place < behind:
@@ -222,25 +220,15 @@ def may_begin(m: Instance) -> bool:
 
 def initialize_events(m: Instance) -> int:
     """Run the initialization updates."""
-    run = m.run
-    for e in range(run.updates.count):
-        run.updates.pending[e] = m.driver.initial[e]
+    expect(m, m.driver.causes, AT_START)
     m.driver.begun = 1
     return settle_events(m)
 
 
-def expect_steps(m: Instance) -> None:
-    """Let the updates of every step run with the next ones."""
-    if m.driver.steps == 1:
-        for e in range(m.run.updates.count):
-            if m.driver.stepping[e] == 1:
-                m.run.updates.pending[e] = 1
-
-
-def expect_clock(m: Instance, c: int) -> None:
-    """Let the updates of a clock run with the next ones."""
+def expect(m: Instance, belonging: Ints, number: int) -> None:
+    """Let the updates that belong to a trigger run with the next ones."""
     for e in range(m.run.updates.count):
-        if m.run.updates.clock[e] == c:
+        if belonging[e] == number:
             m.run.updates.pending[e] = 1
 
 
@@ -252,22 +240,6 @@ def take_inputs(m: Instance, inputs: Floats) -> None:
     for i in range(m.driver.inputs):
         m.run.system.env[m.driver.places[i]] = inputs[i]
     refresh(m)
-
-
-def step(m: Instance, inputs: Floats, outputs: Floats, method: Static) -> int:
-    """Take the inputs, run what is due, compute the outputs, and go on by one step."""
-    run, driver = m.run, m.driver
-    take_inputs(m, inputs)
-    if driver.status == DONE:
-        driver.status = fixed_events(m)
-    driver.signals(run.step.time, run.step.x, run.system.env, outputs)
-    if driver.status == DONE:
-        driver.count += 1
-        later = driver.start + driver.count * driver.period
-        if run.system.n > 0:
-            driver.status = take_fixed_step(m, later, method)
-        run.step.time = later
-    return driver.status
 
 
 def fixed_events(m: Instance) -> int:
@@ -282,10 +254,11 @@ def fixed_events(m: Instance) -> int:
         status = settle_events(m)
     if status != DONE:
         return status
-    expect_steps(m)
+    if m.driver.steps == 1:
+        expect(m, m.driver.causes, AT_STEPS)
     for c in range(run.clocks.count):
         if ticks_now(m, c):
-            expect_clock(m, c)
+            expect(m, run.updates.clock, c)
     status = settle_events(m)
     if run.witnesses.count > 0 and status == DONE and not first_values(run):
         status = UNDEFINED
@@ -324,14 +297,15 @@ def take_fixed_step(m: Instance, later: float, method: Static) -> int:
 
 
 def initialize(m: Instance) -> int:
-    """Run the initialization updates and all that is due; return what they have done."""
+    """Run the initialization updates and what is due; return flags, or a failure."""
     run = m.run
     refresh(m)
     run.motion.changed, run.witnesses.jumped = 0, 0
     status = initialize_events(m)
     if status == DONE and (ends(m, AT_START, -1) or ends(m, AT_STEPS, -1)):
         status = ENDED
-    expect_steps(m)
+    if m.driver.steps == 1:
+        expect(m, m.driver.causes, AT_STEPS)
     before = nextafter(run.step.time, -INFINITY)
     for c in range(run.clocks.count):
         run.clocks.ticks[c] = next_tick(run.clocks.periods[c], run.clocks.offsets[c], before)
@@ -344,7 +318,7 @@ def settle_due(m: Instance, status: int) -> int:
     now = run.step.time + 4.0 * spacing(run.step.time)
     for c in range(clocks.count):
         if clocks.ticks[c] <= now:
-            expect_clock(m, c)
+            expect(m, m.run.updates.clock, c)
     found = settle_events(m)
     if status == DONE or found < DONE:
         status = found
@@ -385,7 +359,7 @@ def derivatives(m: Instance, out: Floats) -> None:
 
 
 def signals(m: Instance, out: Floats) -> None:
-    """Compute all signals, end to end."""
+    """Compute all signals."""
     refresh(m)
     m.driver.signals(m.run.step.time, m.run.step.x, m.run.system.env, out)
 
@@ -397,7 +371,7 @@ def witnesses(m: Instance, out: Floats) -> None:
 
 
 def directional(m: Instance, seed: Floats, out: Floats) -> None:
-    """Compute slopes of derivatives and signals along a direction of states and inputs."""
+    """Compute slopes of derivatives and signals by states and inputs, along one."""
     env = m.run.system.env
     refresh(m)
     copy(m.driver.given, seed, env[m.driver.seed :])
@@ -443,7 +417,7 @@ def look(m: Instance) -> bool:
 
 
 def handle(m: Instance) -> int:
-    """Run the events that are due or remembered until they settle; return what they have done."""
+    """Run the events that are due or remembered; return flags, or a failure."""
     run = m.run
     refresh(m)
     look(m)
@@ -453,10 +427,9 @@ def handle(m: Instance) -> int:
         if run.witnesses.on_surface[k] == 1:
             if ends(m, AT_CROSSINGS, k):
                 status = ENDED
-            for e in range(run.updates.count):
-                if run.updates.trigger[e] == k:
-                    run.updates.pending[e] = 1
-    expect_steps(m)
+            expect(m, run.updates.trigger, k)
+    if m.driver.steps == 1:
+        expect(m, m.driver.causes, AT_STEPS)
     if status == DONE and ends(m, AT_STEPS, -1):
         status = ENDED
     return settle_due(m, status)

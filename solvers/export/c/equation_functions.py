@@ -12,13 +12,19 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from importlib.resources import files
 from typing import Any
 
 import numpy as np
 
 from flexure.diagrams.scalars.expressions.vocabulary import CONDITIONS
-from flexure.solvers.export.equation_parts import OPERATORS, Part, PartWriter, calls, plan_parts
+from flexure.solvers.export.equation_parts import (
+    OPERATORS,
+    Part,
+    PartWriter,
+    calls,
+    plan_parts,
+    spelled,
+)
 from flexure.solvers.native.emission.emission import Environment, Node, Place
 
 CHUNK = 1000  # operations; compilers take the longer for each of them the more there are
@@ -38,19 +44,9 @@ _OF_THE_LIBRARY = (
 SIGNATURE = "double t, const double x[], double env[], double out[]"
 
 
-def helpers(text: str) -> str:
-    """Return the functions of ``arithmetic.c`` that a text calls."""
-    all_of_them = files(__package__).joinpath("arithmetic.c").read_text(encoding="utf-8")
-    parts = all_of_them.split("\n\n")
-    called = [each for each in parts if re.search(rf"\b{_name_of(each)}\(", text)]
-    return "".join(f"{each.rstrip()}\n\n" for each in called)
-
-
-def _name_of(function: str) -> str:
-    """Return the name of a function."""
-    found = re.match(r"static \w+ (\w+)\(", function)
-    assert found is not None
-    return found[1]
+def constant_array(element: str, name: str, entries: Sequence[str]) -> str:
+    """Write an array that never changes."""
+    return f"static const {element} {name}[{len(entries)}] = {{ {', '.join(entries)} }};\n"
 
 
 def in_single_precision(text: str) -> str:
@@ -73,11 +69,7 @@ def number(value: float) -> str:
     >>> [number(each) for each in (2.0, -0.5, 1e22, float("inf"), -0.0)]
     ['2.0', '-0.5', '1e+22', '(double)INFINITY', '-0.0']
     """
-    if value != value:
-        return "(double)NAN"
-    if value in (float("inf"), float("-inf")):
-        return "(double)INFINITY" if value > 0.0 else "-(double)INFINITY"
-    return repr(float(value))
+    return spelled(value, "(double)NAN", "(double)INFINITY")
 
 
 @dataclass
@@ -87,7 +79,6 @@ class Equations:
     environment: Environment  # knows where the inputs are, and gives room to what chunks hand on
     # Names of values in ``x`` and ``env``, by place.
     names: Mapping[Place, str] = field(default_factory=dict)
-    chunk: int = CHUNK  # operations per function
     # All functions, those that call others behind them.
     texts: list[str] = field(default_factory=list)
 
@@ -97,7 +88,7 @@ class Equations:
         outputs: Sequence[Any],
         what: str,
         labels: Sequence[str] = (),
-        first: int = 0,
+        kept: bool = False,
     ) -> None:
         """Write a function that computes expressions.
 
@@ -111,10 +102,11 @@ class Equations:
             What they are, for a comment.
         labels : sequence of str
             What each of them is, for comments; none of them need be.
-        first : int
-            Where the first of them goes.
+        kept : bool
+            Whether ``out`` is the environment, where later functions find them.
         """
-        plan = plan_parts([outputs], self.environment, self.chunk)
+        first = self.environment.reserve(len(outputs)) if kept else 0
+        plan = plan_parts([outputs], self.environment, CHUNK)
         for part in plan.parts:
             part.results = [(first + k, each) for k, each in part.results]
         several = len(plan.parts) > 1
@@ -124,6 +116,9 @@ class Equations:
             self._add(each, body, what)
         if several:
             self._add(name, [f"{each}(t, x, env, out);" for each in names], what)
+        if kept:
+            for k, node in enumerate(outputs):
+                self.environment.places[node.index] = "env", first + k
 
     def _add(self, name: str, body: Sequence[str], what: str) -> None:
         """Add a function."""

@@ -5,13 +5,12 @@ from __future__ import annotations
 import ast
 import inspect
 import math
-import operator
 import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from flexure.solvers.export.c.equation_functions import number
-from flexure.solvers.export.c.kernel_code import Fixed, FunctionName, plain_name
+from flexure.solvers.export.c.kernel_code import Fixed, FunctionName, Memory, plain_name
 from flexure.solvers.export.kernel_text import ELEMENTS, Code, KernelText, is_literal
 from flexure.solvers.native.language.language import (
     ceil,
@@ -39,24 +38,25 @@ _CALLS: dict[Any, str] = {
     nextafter: "nextafter",
     math.sin: "sin",
     math.cos: "cos",
+    math.fmod: "fmod",
+    math.copysign: "copysign",
 }
 _WHOLE = {ast.FloorDiv: "/", ast.Mod: "%"}
-_FOLDED: dict[type, Callable[..., Any]] = {
-    ast.Add: operator.add,
-    ast.Sub: operator.sub,
-    ast.Mult: operator.mul,
-    ast.Div: operator.truediv,
-    ast.FloorDiv: operator.floordiv,
-    ast.Mod: operator.mod,
-    ast.Lt: operator.lt,
-    ast.LtE: operator.le,
-    ast.Gt: operator.gt,
-    ast.GtE: operator.ge,
-    ast.Eq: operator.eq,
-    ast.NotEq: operator.ne,
-    ast.Not: operator.not_,
-    ast.USub: operator.neg,
-}
+
+
+class _Fields:
+    """A structure, of whose fields only those can be read that memory knows."""
+
+    def __init__(self, memory: Memory, structure: Any) -> None:
+        self._memory, self._structure = memory, structure
+
+    def __getattr__(self, name: str) -> Any:
+        kind = types_of(self._structure).get(name)
+        if is_structure(kind):
+            return _Fields(self._memory, kind)
+        if (self._structure, name) not in self._memory.numbers:
+            raise NotKnown
+        return self._memory.numbers[self._structure, name]
 
 
 class Expressions(KernelText):
@@ -71,16 +71,8 @@ class Expressions(KernelText):
         super().__init__(kernel, statics)
         self.module = module
         self.memory = module.memory
-        self.fixed = {name for name, value in statics.items() if isinstance(value, Fixed)}
         self.changed: frozenset[str] = frozenset()  # names that lead to what the function changes
         self.variables: list[str] = []
-
-    def _kind(self, annotation: Any) -> Any:
-        """Return what an annotation means."""
-        if annotation == "None":
-            return None
-        found = self.scope.get(annotation) if isinstance(annotation, str) else annotation
-        return found if is_structure(found) else annotation
 
     def _change(self, code: Code) -> None:
         """Note that something is changed."""
@@ -90,38 +82,23 @@ class Expressions(KernelText):
     # What is known -------------------------------------------------------------------------
 
     def _known(self, node: ast.expr) -> Any:
-        if isinstance(node, ast.BoolOp) and self._has_fields(node):
-            return self._known_parts(node)
-        return super()._known(node)
+        known = super()._known(node)
+        if known is UNKNOWN and isinstance(node, ast.BoolOp) and self._has_fields(node):
+            decisive = isinstance(node.op, ast.Or)  # fields have no effects: any part may decide
+            if decisive in [self._known(part) for part in node.values]:
+                return decisive
+        return known
 
     def _static(self, node: ast.expr) -> Any:
         """Compute an expression; fields may be known, too."""
-        if not self._has_fields(node):
-            return super()._static(node)
-        operands: list[ast.expr] = []
-        if isinstance(node, ast.Attribute):
-            values = [self.memory.numbers.get((self._structure_of(node.value), node.attr), UNKNOWN)]
-        elif isinstance(node, ast.UnaryOp):
-            operands = [node.operand]
-        elif isinstance(node, ast.BinOp):
-            operands = [node.left, node.right]
-        elif isinstance(node, ast.Compare) and len(node.ops) == 1:
-            operands = [node.left, node.comparators[0]]
-        if operands:
-            values = [self._known(each) for each in operands]
-        elif not isinstance(node, ast.Attribute):
-            values = [UNKNOWN]
-        if UNKNOWN in values:
+        found = super()._static(node)
+        if isinstance(found, _Fields):
             raise NotKnown
-        return _FOLDED[type(_operator(node))](*values) if operands else values[0]
+        return found
 
-    def _known_parts(self, node: ast.BoolOp) -> Any:
-        """Return what truth values give, which have no effects: one of them may decide."""
-        decisive = isinstance(node.op, ast.Or)
-        parts = [self._known(part) for part in node.values]
-        if decisive in [part for part in parts if part is not UNKNOWN]:
-            return decisive
-        return UNKNOWN if UNKNOWN in parts else not decisive
+    def _stand_in(self, name: str) -> Any:
+        kind = getattr(self.locals[name], "kind", None)
+        return _Fields(self.memory, kind) if is_structure(kind) else super()._stand_in(name)
 
     def _structure_of(self, node: ast.expr) -> Any:
         """Return the structure that an expression is, or None."""
@@ -138,14 +115,13 @@ class Expressions(KernelText):
         """Return whether a loop shall be unrolled, for more than what is known of memory alone."""
         assert isinstance(loop.iter, ast.Call)
         assert isinstance(loop.iter.func, ast.Name)
-        arguments = loop.iter.args
-        bounds = [self._known(argument) for argument in arguments]
+        bounds = [self._known(argument) for argument in loop.iter.args]
         if UNKNOWN in bounds:
             return False
         if len(range(*bounds)) == 0:
             return True
-        names = {w.id for each in arguments for w in ast.walk(each) if isinstance(w, ast.Name)}
-        if names & self.fixed or any(self._has_fields(each) for each in arguments):
+        names = [each.id for each in ast.walk(loop.iter) if isinstance(each, ast.Name)]
+        if self._has_fields(loop.iter) or Fixed in [type(self.statics.get(n)) for n in names]:
             return False
         return loop.iter.func.id == "unrolled"
 
@@ -182,13 +158,8 @@ class Expressions(KernelText):
         return found
 
     def _Attribute(self, node: ast.Attribute) -> Code:  # noqa: N802
-        whole = self._value(node.value)
-        structure: Any = whole.kind
-        kinds = types_of(structure) if is_structure(whole.kind) else {}
-        if node.attr not in kinds:
-            self._refuse(node)
-        kind, key = kinds[node.attr], (whole.kind, node.attr)
-        memory = self.memory
+        whole, kind = self._field(node)
+        memory, key = self.memory, (whole.kind, node.attr)
         if key in memory.functions:
             found = memory.functions[key]
             name = found if isinstance(found, str) else found(self.module, self.statics)
@@ -245,10 +216,6 @@ class Expressions(KernelText):
     ) -> tuple[dict[str, Any], dict[str, ast.expr]]:
         """Hand on functions, and numbers that are known, as static values."""
         statics, others = super()._arguments(kernel, node)
-        names = inspect.signature(kernel).parameters
-        for name, argument in zip(names, node.args, strict=True):
-            if isinstance(argument, ast.Name) and argument.id in self.fixed and name in statics:
-                statics[name] = Fixed(statics[name])
         for name, argument in list(others.items()):
             known = self._known(argument)
             whole = kernel.__annotations__[name] == "int" and self._has_fields(argument)
@@ -298,8 +265,3 @@ class Expressions(KernelText):
             self._change(value)
         arguments = [values[0].text, *(value.address for value in values[1:])]
         return Code(f"{name}({', '.join(arguments)})", None)
-
-
-def _operator(node: Any) -> Any:
-    """Return the operator of an expression."""
-    return node.ops[0] if isinstance(node, ast.Compare) else node.op

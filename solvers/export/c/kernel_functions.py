@@ -23,6 +23,7 @@ from typing import Any
 from flexure.solvers.export.c.kernel_code import (
     PLAIN,
     FieldKey,
+    Fixed,
     FunctionName,
     Memory,
     plain_name,
@@ -60,7 +61,7 @@ class CModule(KernelModule):
         kernel: Callable[..., Any],
         name: str,
         statics: Mapping[str, Any] | None = None,
-        public: str = "",
+        public: bool = False,
     ) -> None:
         """Add a kernel, and the kernels that it calls, for values of its static parameters.
 
@@ -164,7 +165,7 @@ class _FunctionWriter(Expressions):
 
     # The function --------------------------------------------------------------------------
 
-    def text(self, name: str, public: str) -> str:
+    def text(self, name: str, public: bool) -> str:
         """Return the text of the function."""
         annotations = self.kernel.__annotations__
         wanted = {}
@@ -192,9 +193,9 @@ class _FunctionWriter(Expressions):
         result = "void" if self.result is None else self.module.type_of(self.result)
         head = f"{result} {plain_name(name)}({parameters or 'void'})"
         silent = "".join(f"  (void){each};\n" for each in unused)
-        if public:
-            self.module.declarations[name] = f"/* {public} */\n{head};\n"
         doc = (inspect.getdoc(self.kernel) or "").split("\n")[0]
+        if public:
+            self.module.declarations[name] = f"/* {doc} */\n{head};\n"
         static = "" if public else "static "
         return f"/* {doc} */\n{static}{head}\n{{\n{silent}{body}}}\n\n"
 
@@ -240,31 +241,20 @@ class _FunctionWriter(Expressions):
         self._line(f"const {self.module.type_of(value.kind)} {name} = {value.text};")
         return Code(name, value.kind)
 
-    def _AnnAssign(self, node: ast.AnnAssign) -> None:  # noqa: N802
-        assert node.value is not None
-        kind = self._kind(ast.unparse(node.annotation))
-        value = self._value(node.value)
-        self._store(node.target, self._as(value, kind) if kind in PLAIN else value)
-
     def _store(self, target: ast.expr, value: Code) -> None:
         if isinstance(target, ast.Name):
             self._store_local(target.id, value)
             return
-        if isinstance(target, ast.Attribute) and value.kind in ELEMENTS:
-            key = self._structure_of(target.value), target.attr
-            if key not in self.memory.rotating:
-                self._refuse(target)
-            whole = self._value(target.value)
-            self._change(whole)
-            place = Code(whole.member(target.attr), "int")
-            value = Code(value.start, "int")
-        else:
-            place = getattr(self, f"_{type(target).__name__}", self._refuse)(target)
-            self._change(place)
+        place = getattr(self, f"_{type(target).__name__}", self._refuse)(target)
+        self._change(place)
         if isinstance(target, ast.Attribute):
             key = self._structure_of(target.value), target.attr
             if key in self.memory.ignored or key in self.memory.numbers:
                 return
+            if value.kind in ELEMENTS:  # of rows, the places where they begin are exchanged
+                if key not in self.memory.rotating:
+                    self._refuse(target)
+                place, value = Code(place.start, "int"), Code(value.start, "int")
         self._line(f"{place.text} = {self._as(value, place.kind).text};")
 
     def _store_local(self, name: str, value: Code) -> None:
@@ -275,8 +265,7 @@ class _FunctionWriter(Expressions):
             self.locals[name] = value
             return
         if single and value.kind == "int" and is_literal(value.text):
-            self.statics[name] = int(value.text)
-            self.fixed.add(name)
+            self.statics[name] = Fixed(value.text)
             return
         if name in self.exchanged and value.kind in ELEMENTS:
             self.locals[name] = Code(value.text, value.kind, start=f"{name}_start", root=value.root)
@@ -297,14 +286,10 @@ class _FunctionWriter(Expressions):
                 self._change(value)
             return
         kind = self.module.type_of(value.kind)
-        if name in self.inner:
-            constant = "const " if single else ""
-            self._line(f"{constant}{kind} {text} = {value.text};")
-            self.locals[name] = Code(text, value.kind)
-            return
         self.locals[name] = Code(text, value.kind)
-        if self.depth == 1:
-            self._line(f"{kind} {text} = {value.text};")
+        if name in self.inner or self.depth == 1:
+            constant = "const " if name in self.inner else ""
+            self._line(f"{constant}{kind} {text} = {value.text};")
             return
         zero = {"bool": "false", "double": "0.0"}.get(kind, "0")
         self.variables.append(f"  {kind} {text} = {zero};")
@@ -321,23 +306,14 @@ class _FunctionWriter(Expressions):
         for name in [each for each in self.locals if each not in before and each in self.inner]:
             del self.locals[name]
 
-    def _For(self, node: ast.For) -> None:  # noqa: N802
-        assert isinstance(node.iter, ast.Call)
-        if not self._is_written_out(node):
-            super()._For(node)
-            return
-        assert isinstance(node.target, ast.Name)
-        rounds = range(*[self._static(argument) for argument in node.iter.args])
-        for value in rounds:
-            self.statics[node.target.id] = value
-            at = len(self.lines)
-            self._inside(node.body)
-            inside = self.lines[at:]
-            if any(" = " in line and line.strip().split(" ")[0] == "const" for line in inside):
-                self.lines[at:] = [f"{'  ' * self.depth}{{", *inside, f"{'  ' * self.depth}}}"]
-            else:
-                self.lines[at:] = [line.removeprefix("  ") for line in inside]
-        self.statics.pop(node.target.id, None)
+    def _round(self, statements: list[ast.stmt]) -> None:
+        at = len(self.lines)
+        self._inside(statements)
+        inside = self.lines[at:]
+        if any(" = " in line and line.strip().split(" ")[0] == "const" for line in inside):
+            self.lines[at:] = [f"{'  ' * self.depth}{{", *inside, f"{'  ' * self.depth}}}"]
+        else:
+            self.lines[at:] = [line.removeprefix("  ") for line in inside]
 
     def _count(self, node: ast.For, counter: ast.Name, bounds: list[ast.expr]) -> None:
         first, last, stride = self._range(bounds)
@@ -363,27 +339,15 @@ class _FunctionWriter(Expressions):
 
 def _inner_names(definition: ast.FunctionDef) -> frozenset[str]:
     """Return the names that are assigned once, where the block is in which they are used."""
-    counts = _occurrences(definition)
-    found = set()
-
-    def look(statements: list[ast.stmt]) -> None:
-        block = _occurrences(ast.Module(statements, []))
-        for statement in statements:
-            if isinstance(statement, (ast.Assign, ast.AnnAssign)):
-                targets = (
-                    statement.targets if isinstance(statement, ast.Assign) else [statement.target]
-                )
-                names = [n for t in targets for n in (t.elts if isinstance(t, ast.Tuple) else [t])]
-                for each in names:
-                    if isinstance(each, ast.Name) and block[each.id] == counts[each.id]:
-                        found.add(each.id)
-            for part in ("body", "orelse"):
-                inner = getattr(statement, part, None)
-                if isinstance(inner, list):
-                    look(inner)
-
-    look(definition.body)
-    once = count_assignments(definition)
+    counts, once = _occurrences(definition), count_assignments(definition)
+    found: set[str] = set()
+    for node in ast.walk(definition):
+        for statements in (getattr(node, "body", None), getattr(node, "orelse", None)):
+            if isinstance(statements, list):
+                block = _occurrences(ast.Module(statements, []))
+                for each in statements:
+                    if isinstance(each, (ast.Assign, ast.AnnAssign)):
+                        found |= {k for k in count_assignments(each) if block[k] == counts[k]}
     return frozenset(each for each in found if once[each] == 1)
 
 

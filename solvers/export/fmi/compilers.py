@@ -28,27 +28,21 @@ class Platform(NamedTuple):
     host: tuple[str, str]
 
 
-def _platform(old: str, new: str, ending: str, target: str, *host: str) -> Platform:
-    return Platform({"2.0": old, "3.0": new}, ending, target, (host[0], host[1]))
-
-
+#: For each name that users give the folders of both versions of the standard, the ending of a
+#: library, the target of Zig, and what Python calls the platform.
+_TABLE = """
+linux     linux64       x86_64-linux   .so    x86_64-linux-gnu.2.17  Linux   x86_64
+windows   win64         x86_64-windows .dll   x86_64-windows-gnu     Windows AMD64
+macos     darwin64      x86_64-darwin  .dylib x86_64-macos           Darwin  x86_64
+linux-arm aarch64-linux aarch64-linux  .so    aarch64-linux-gnu.2.17 Linux   aarch64
+macos-arm darwin64      aarch64-darwin .dylib aarch64-macos          Darwin  arm64
+"""
 #: All platforms, by the names that users give.
 PLATFORMS = {
-    "linux": _platform(
-        *("linux64", "x86_64-linux", ".so", "x86_64-linux-gnu.2.17", "Linux", "x86_64")
-    ),
-    "windows": _platform(
-        *("win64", "x86_64-windows", ".dll", "x86_64-windows-gnu", "Windows", "AMD64")
-    ),
-    "macos": _platform(
-        *("darwin64", "x86_64-darwin", ".dylib", "x86_64-macos", "Darwin", "x86_64")
-    ),
-    "linux-arm": _platform(
-        *("aarch64-linux", "aarch64-linux", ".so", "aarch64-linux-gnu.2.17", "Linux", "aarch64")
-    ),
-    "macos-arm": _platform(
-        *("darwin64", "aarch64-darwin", ".dylib", "aarch64-macos", "Darwin", "arm64")
-    ),
+    name: Platform({"2.0": old, "3.0": new}, ending, target, (system, machine))
+    for name, old, new, ending, target, system, machine in map(
+        str.split, _TABLE.strip().splitlines()
+    )
 }
 
 

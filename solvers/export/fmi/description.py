@@ -81,6 +81,7 @@ class Description:
     ) -> None:
         self._variables = variables
         self._is_old = version == "2.0"
+        self._first = 1 if self._is_old else 0  # from which variables are counted
         rows = variables.rows
         self.root = Element("fmiModelDescription", {"fmiVersion": version, **facts})
         self.root.set("generationTool", "Flexure")
@@ -107,7 +108,7 @@ class Description:
         SubElement(self.root, "DefaultExperiment", experiment)
         listed = SubElement(self.root, "ModelVariables")
         for reference, each in enumerate(rows):
-            (self._add_scalar if self._is_old else self._add_array)(listed, reference, each)
+            self._add(listed, reference, each)
         self._add_structure(SubElement(self.root, "ModelStructure"))
 
     def _attributes(self, reference: int, variable: Variable) -> dict[str, str]:
@@ -134,55 +135,38 @@ class Description:
             found["start"] = numbers(variable.start)
         return found
 
-    def _add_scalar(self, parent: Element, reference: int, variable: Variable) -> None:
-        element = SubElement(parent, "ScalarVariable", self._attributes(reference, variable))
-        real = SubElement(element, "Real", self._values(variable))
+    def _add(self, parent: Element, reference: int, variable: Variable) -> None:
+        """Add a variable: a scalar with its type inside, or, in version 3.0, a typed array."""
+        attributes, values = self._attributes(reference, variable), self._values(variable)
+        if self._is_old:
+            element = SubElement(SubElement(parent, "ScalarVariable", attributes), "Real", values)
+        else:
+            element = SubElement(parent, "Float64", attributes | values)
         if variable.array == "rate":
-            real.set("derivative", str(self._state_of[reference] + 1))
-
-    def _add_array(self, parent: Element, reference: int, variable: Variable) -> None:
-        attributes = self._attributes(reference, variable) | self._values(variable)
-        element = SubElement(parent, "Float64", attributes)
-        if variable.array == "rate":
-            element.set("derivative", str(self._state_of[reference]))
+            state_of = {rate: state for state, rate in self._variables.rates.items()}
+            element.set("derivative", str(state_of[reference] + self._first))
         for count in variable.shape:
             SubElement(element, "Dimension", {"start": str(count)})
 
-    @property
-    def _state_of(self) -> dict[int, int]:
-        return {rate: state for state, rate in self._variables.rates.items()}
-
     def _add_structure(self, parent: Element) -> None:
-        """Add what depends on what; lists of the older version count variables from 1."""
+        """Add what depends on what, in lists of their own in the older version."""
         rows, rates = self._variables.rows, [*self._variables.rates.values()]
         outputs = [k for k, each in enumerate(rows) if each.causality == "output"]
         unknown = sorted(k for k in {*outputs, *rates} if rows[k].initial == "calculated")
         indicators = [k for k, each in enumerate(rows) if each.array == "indicator"]
-        lists: list[tuple[str, str, list[int], bool]] = (
-            [
-                ("Outputs", "Unknown", outputs, True),
-                ("Derivatives", "Unknown", rates, True),
-                ("InitialUnknowns", "Unknown", unknown, False),
-            ]
-            if self._is_old
-            else [
-                ("", "Output", outputs, True),
-                ("", "ContinuousStateDerivative", rates, True),
-                ("", "InitialUnknown", unknown, False),
-                ("", "EventIndicator", indicators, True),
-            ]
-        )
-        first = 1 if self._is_old else 0
-        for group, kind, found, known in lists:
-            if not found:
-                continue
-            holder = SubElement(parent, group) if group else parent
+        for group, kind, found in (
+            ("Outputs", "Output", outputs),
+            ("Derivatives", "ContinuousStateDerivative", rates),
+            ("InitialUnknowns", "InitialUnknown", unknown),
+            ("", "EventIndicator", indicators),  # which are no variables of the older version
+        ):
+            holder = SubElement(parent, group) if found and self._is_old else parent
             for k in found:
-                name = "index" if self._is_old else "valueReference"
-                element = SubElement(holder, kind, {name: str(k + first)})
-                if known:
+                tag, name = ("Unknown", "index") if self._is_old else (kind, "valueReference")
+                element = SubElement(holder, tag, {name: str(k + self._first)})
+                if found is not unknown:
                     behind = self._variables.dependencies(rows[k])
-                    element.set("dependencies", " ".join(str(each + first) for each in behind))
+                    element.set("dependencies", " ".join(str(k + self._first) for k in behind))
 
 
 def build_description(identifier: str, sources: Sequence[str], options: Sequence[str]) -> bytes:

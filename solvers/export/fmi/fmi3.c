@@ -8,50 +8,25 @@ static void tell(instance *s, int status, const char *text) {
     if (s->logger != NULL) ((logger3)s->logger)(s->environment, status, category, text);
 }
 
-FMI_OF(const char *, GetVersion)(void) { return "3.0"; }
-FMI(SetDebugLogging)(void *c, bool on, size_t n, const char *const categories[]) {
-    return (void)c, (void)on, (void)n, (void)categories, OK; /* errors are always logged */
-}
-
-static instance *create3(const char *name, const char *token, bool can, void *environment,
-                         logger3 log) {
-    instance *s = can ? create(name, token) : NULL;
-    if (s == NULL && log != NULL)
-        log(environment, ERROR, "logStatusError",
-            "Cannot instantiate '" TITLE "': expected its instantiation token, and a kind that it has");
-    if (s == NULL) return NULL;
-    s->environment = environment;
-    s->logger = (function)log;
-    return s;
-}
-
 #define BEGIN const char *name, const char *token, const char *resources, bool visible, bool talks
 FMI_OF(void *, InstantiateModelExchange)(BEGIN, void *environment, logger3 log) {
-    (void)resources, (void)visible, (void)talks;
-    return create3(name, token, HAS_MODEL_EXCHANGE, environment, log);
+    return create(HAS_MODEL_EXCHANGE, name, token, environment, (function)log);
 }
-FMI_OF(void *, InstantiateCoSimulation)(BEGIN, bool has_events, bool may_return, REFS,
-                                        void *environment, logger3 log, intermediate3 intermediate) {
-    (void)resources, (void)visible, (void)talks, (void)r, (void)n;
-    instance *s = create3(name, token, HAS_CO_SIMULATION && !has_events, environment, log);
+FMI_OF(void *, InstantiateCoSimulation)(BEGIN, bool has_events, bool may_return, const uint32_t r[],
+                                        size_t n, void *environment, logger3 log,
+                                        intermediate3 intermediate) {
+    bool can = HAS_CO_SIMULATION && !has_events;
+    instance *s = create(can, name, token, environment, (function)log);
     if (s != NULL) s->intermediate = (function)intermediate;
     if (s != NULL) s->may_return = may_return;
     return s;
 }
 FMI_OF(void *, InstantiateScheduledExecution)(BEGIN, void *environment, logger3 log, function update,
                                               function lock, function unlock) {
-    (void)resources, (void)visible, (void)talks, (void)update, (void)lock, (void)unlock;
-    return create3(name, token, false, environment, log);
+    return create(false, name, token, environment, (function)log);
 }
-
-FMI(EnterInitializationMode)(void *c, bool has_tolerance, double tolerance, double begin,
-                             bool has_end, double end) {
-    (void)has_end, (void)end;
-    if (has_tolerance) ((instance *)c)->now.tolerance = tolerance;
-    return set_time(c, begin);
-}
-FMI(EnterConfigurationMode)(void *c) { return (void)c, OK; }
-FMI(ExitConfigurationMode)(void *c) { return (void)c, OK; }
+ANSWER(EnterConfigurationMode, OK, void *c)
+ANSWER(ExitConfigurationMode, OK, void *c)
 
 static size_t length(const uint32_t *references, size_t count) {
     size_t total = 0;
@@ -60,80 +35,57 @@ static size_t length(const uint32_t *references, size_t count) {
     return total;
 }
 
-FMI(GetFloat64)(void *c, REFS, double v[], size_t nv) {
-    return nv == length(r, n) ? get_numbers(c, r, n, v) : refuse(c, "There are %zu numbers", nv);
-}
-FMI(SetFloat64)(void *c, REFS, const double v[], size_t nv) {
-    return nv == length(r, n) ? set_numbers(c, r, n, v) : refuse(c, "There are %zu numbers", nv);
-}
+#define FITTING(numbers) (nv == length(r, n) ? numbers : refuse(c, "There are %zu numbers", nv))
+ANSWER(GetFloat64, FITTING(get_numbers(c, r, n, v)), REFS, double v[], size_t nv)
+ANSWER(SetFloat64, FITTING(set_numbers(c, r, n, v)), REFS, const double v[], size_t nv)
 
 #define NONE (n == 0 ? OK : refuse(c, "All variables are of type Float64"))
-#define NO_VARIABLES(kind, type)                                                                      \
-    FMI(Get##kind)(void *c, REFS, type v[], size_t nv) { return (void)r, (void)v, (void)nv, NONE; }   \
-    FMI(Set##kind)(void *c, REFS, const type v[], size_t nv) { return (void)r, (void)v, (void)nv, NONE; }
+#define NO_VARIABLES(kind, type)                             \
+    ANSWER(Get##kind, NONE, REFS, type v[], size_t nv)       \
+    ANSWER(Set##kind, NONE, REFS, const type v[], size_t nv)
+#define NO_INTEGERS(bits)                  \
+    NO_VARIABLES(Int##bits, int##bits##_t) \
+    NO_VARIABLES(UInt##bits, uint##bits##_t)
+NO_INTEGERS(8)
+NO_INTEGERS(16)
+NO_INTEGERS(32)
+NO_INTEGERS(64)
 NO_VARIABLES(Float32, float)
-NO_VARIABLES(Int8, int8_t)
-NO_VARIABLES(UInt8, uint8_t)
-NO_VARIABLES(Int16, int16_t)
-NO_VARIABLES(UInt16, uint16_t)
-NO_VARIABLES(Int32, int32_t)
-NO_VARIABLES(UInt32, uint32_t)
-NO_VARIABLES(Int64, int64_t)
-NO_VARIABLES(UInt64, uint64_t)
 NO_VARIABLES(Boolean, bool)
 NO_VARIABLES(String, char *)
-#define NO_BINARIES(name, type, of_size)                                  \
-    FMI(name)(void *c, REFS, of_size sizes[], type v[], size_t nv) {      \
-        return (void)r, (void)sizes, (void)v, (void)nv, NONE;             \
-    }
-NO_BINARIES(GetBinary, const uint8_t *, size_t)
-NO_BINARIES(SetBinary, const uint8_t *const, const size_t)
+ANSWER(GetBinary, NONE, REFS, size_t sizes[], const uint8_t *v[], size_t nv)
+ANSWER(SetBinary, NONE, REFS, const size_t sizes[], const uint8_t *const v[], size_t nv)
 /* There are no clocks. */
-#define NO_CLOCKS(name, type) \
-    FMI(name)(void *c, REFS, type v[]) { return (void)r, (void)v, NONE; }
-#define NO_CLOCKS_2(name, first, second)                       \
-    FMI(name)(void *c, REFS, first v[], second w[]) {          \
-        return (void)r, (void)v, (void)w, NONE;                \
-    }
-NO_CLOCKS(GetClock, bool)
-NO_CLOCKS(SetClock, const bool)
-NO_CLOCKS(GetShiftDecimal, double)
-NO_CLOCKS(SetShiftDecimal, const double)
-NO_CLOCKS(SetIntervalDecimal, const double)
-NO_CLOCKS_2(GetIntervalDecimal, double, int)
-NO_CLOCKS_2(GetShiftFraction, uint64_t, uint64_t)
-NO_CLOCKS_2(SetShiftFraction, const uint64_t, const uint64_t)
-NO_CLOCKS_2(SetIntervalFraction, const uint64_t, const uint64_t)
-FMI(GetIntervalFraction)(void *c, REFS, uint64_t v[], uint64_t w[], int q[]) {
-    return (void)r, (void)v, (void)w, (void)q, NONE;
-}
-FMI(ActivateModelPartition)(void *c, uint32_t r, double time) {
-    return (void)r, (void)time, refuse(c, "There are no clocks");
-}
+ANSWER(GetClock, NONE, REFS, bool v[])
+ANSWER(SetClock, NONE, REFS, const bool v[])
+ANSWER(GetShiftDecimal, NONE, REFS, double v[])
+ANSWER(SetShiftDecimal, NONE, REFS, const double v[])
+ANSWER(SetIntervalDecimal, NONE, REFS, const double v[])
+ANSWER(GetIntervalDecimal, NONE, REFS, double v[], int w[])
+ANSWER(GetShiftFraction, NONE, REFS, uint64_t v[], uint64_t w[])
+ANSWER(SetShiftFraction, NONE, REFS, const uint64_t v[], const uint64_t w[])
+ANSWER(SetIntervalFraction, NONE, REFS, const uint64_t v[], const uint64_t w[])
+ANSWER(GetIntervalFraction, NONE, REFS, uint64_t v[], uint64_t w[], int q[])
+ANSWER(ActivateModelPartition, refuse(c, "There are no clocks"), void *c, uint32_t r, double time)
 
-FMI(GetNumberOfVariableDependencies)(void *c, uint32_t r, size_t *n) {
-    return (void)r, (void)n, refuse(c, "The dependencies are in the model description");
-}
-FMI(GetVariableDependencies)(void *c, uint32_t r, size_t i[], uint32_t v[], size_t j[], int kinds[],
-                             size_t n) {
-    (void)r, (void)i, (void)v, (void)j, (void)kinds, (void)n;
-    return refuse(c, "The dependencies are in the model description");
-}
+#define DESCRIBED refuse(c, "The dependencies are in the model description")
+ANSWER(GetNumberOfVariableDependencies, DESCRIBED, void *c, uint32_t r, size_t *n)
+ANSWER(GetVariableDependencies, DESCRIBED, void *c, uint32_t r, size_t i[], uint32_t v[],
+       size_t j[], int kinds[], size_t n)
 
-#define PRODUCTS(name, is_adjoint)                                                            \
-    FMI(name)(void *c, const uint32_t unknowns[], size_t rows, const uint32_t knowns[],       \
-              size_t columns, const double seed[], size_t n, double result[], size_t m) {     \
-        if ((is_adjoint ? m : n) != length(knowns, columns) ||                                \
-            (is_adjoint ? n : m) != length(unknowns, rows))                                   \
-            return refuse(c, "Seed and result do not fit the variables");                     \
-        return products(c, unknowns, rows, knowns, columns, seed, result, is_adjoint);        \
+#define PRODUCTS(name, inner, outer, is_adjoint)                                               \
+    FMI(name)(REFS, const uint32_t knowns[], size_t columns, const double seed[], size_t size, \
+              double result[], size_t count) {                                                 \
+        if (inner != length(knowns, columns) || outer != length(r, n))                         \
+            return refuse(c, "Seed and result do not fit the variables");                      \
+        return products(c, r, n, knowns, columns, seed, result, is_adjoint);                   \
     }
-PRODUCTS(GetDirectionalDerivative, false)
-PRODUCTS(GetAdjointDerivative, true)
+PRODUCTS(GetDirectionalDerivative, size, count, false)
+PRODUCTS(GetAdjointDerivative, count, size, true)
 
 /* Model Exchange ------------------------------------------------------------------------- */
 
-FMI(EvaluateDiscreteStates)(void *c) { return (void)c, OK; }
+ANSWER(EvaluateDiscreteStates, OK, void *c)
 FMI(UpdateDiscreteStates)(void *c, bool *again, bool *terminate, bool *rescaled, bool *moved,
                           bool *has_next, double *next) {
     instance *s = c;
@@ -144,22 +96,20 @@ FMI(UpdateDiscreteStates)(void *c, bool *again, bool *terminate, bool *rescaled,
     *has_next = isfinite(*next) != 0;
     return status;
 }
-FMI(GetNumberOfEventIndicators)(void *c, size_t *n) { return (void)c, *n = NZ, OK; }
-FMI(GetNumberOfContinuousStates)(void *c, size_t *n) { return (void)c, *n = NX, OK; }
+ANSWER(GetNumberOfEventIndicators, (*n = NZ, OK), void *c, size_t *n)
+ANSWER(GetNumberOfContinuousStates, (*n = NX, OK), void *c, size_t *n)
 
 /* Co-Simulation -------------------------------------------------------------------------- */
 
-FMI(EnterStepMode)(void *c) { return (void)c, OK; }
-FMI(GetOutputDerivatives)(void *c, REFS, const int32_t o[], double v[], size_t nv) {
-    return (void)r, (void)n, (void)o, (void)v, (void)nv, refuse(c, "No derivatives of outputs");
-}
+ANSWER(EnterStepMode, OK, void *c)
+ANSWER(GetOutputDerivatives, refuse(c, "No derivatives of outputs"),
+       REFS, const int32_t o[], double v[], size_t nv)
 
 FMI(DoStep)(void *c, double time, double step, bool settled, bool *event, bool *terminate,
             bool *early, double *last) {
     instance *s = c;
     double end = time + step;
     int status = OK;
-    (void)settled;
     MODEL(pause)(&s->now.m, s->intermediate != NULL);
     do { /* to the next instant at which a tool may look into the step */
         bool wanted = false;

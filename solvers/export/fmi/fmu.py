@@ -14,15 +14,15 @@ from pathlib import Path
 import numpy as np
 
 from flexure.diagrams.checks.arguments import flag, items_of, one_of, require
-from flexure.diagrams.checks.errors import UnknownNameError, suggestion
 from flexure.diagrams.contexts.context import Context
-from flexure.diagrams.contexts.inventory import Paths, each_free_input
-from flexure.diagrams.contexts.value_places import Way, find_place, members_of, several
+from flexure.diagrams.contexts.inventory import each_free_input
+from flexure.diagrams.contexts.value_places import Way, several
 from flexure.diagrams.files.atomic_files import replacing
 from flexure.diagrams.interface.result_classes import Answer
 from flexure.diagrams.systems.system import System, require_system
 from flexure.diagrams.values.handles import require_root
-from flexure.solvers.export.c.c_model import CModel, Part, Wanted
+from flexure.solvers.export.c.c_model import CModel
+from flexure.solvers.export.c.c_source import Part, Wanted
 from flexure.solvers.export.c.equation_functions import number
 from flexure.solvers.export.fmi.compilers import OPTIONS, PLATFORMS, shared_library, universal
 from flexure.solvers.export.fmi.description import (
@@ -33,10 +33,12 @@ from flexure.solvers.export.fmi.description import (
     xml_bytes,
 )
 from flexure.solvers.export.fmi.variables import ARRAYS, Variables
+from flexure.solvers.export.model_values import chosen_paths
 from flexure.solvers.tracing.signals import Signal
 
 VERSIONS = ("2.0", "3.0")
 _PARTS: frozenset[Part] = frozenset(("exchange", "slopes", "run"))
+_INCLUDES = ("math", "stdarg", "stdbool", "stdint", "stdio", "stdlib", "string")
 
 
 class FMU(Answer):
@@ -173,20 +175,19 @@ def _functions(
 ) -> str:
     """Write the functions of the standard, with the table of variables."""
     model = variables.model
+    states, drives = len(model.info["states"]), {at: k for k, at in enumerate(model.drives)}
     rows = []
     for each in variables.rows:
-        low, high = each.range
-        rows.append(
-            f"    {{{_literal(each.name)}, {ARRAYS.index(each.array)}, {each.at}, {each.size}, "
-            f"{number(low)}, {number(high)}}},"
-        )
+        # Its places among states and inputs, and among rates and signals; -1 where it has none.
+        known = {"state": each.at, "value": states + drives.get(each.at, -1 - states)}
+        unknown = {"rate": each.at, "signal": states + each.at}
+        places = known.get(each.array, -1), unknown.get(each.array, -1)
+        row = _literal(each.name), ARRAYS.index(each.array), each.at, each.size, *places
+        rows.append(f"    {{{', '.join(map(str, (*row, *map(number, each.range))))}}},")
     counts = {"NX": "STATES", "NU": "INPUTS", "NS": "SIGNALS", "NZ": "WITNESSES"}
-    drives = ", ".join(map(str, model.drives)) or "-1"
     return "\n".join(
         [
-            "#include <math.h>",
-            *(f"#include <std{each}.h>" for each in ("arg", "bool", "int", "io", "lib")),
-            "#include <string.h>",
+            *(f"#include <{each}.h>" for each in _INCLUDES),
             f'#include "{model.name}.h"',
             f"#define MODEL(name) {model.name}_##name",
             f"#define FMI_VERSION {version[0]}",
@@ -206,13 +207,12 @@ def _functions(
             f"typedef {model.name} model;",
             "typedef struct {",
             "    const char *name;",
-            "    int32_t array, at, size;",
+            "    int32_t array, at, size, known, unknown;",
             "    double lower, upper;",
             "} variable;",
             "static const variable VARIABLES[COUNT] = {",
             *rows,
             "};",
-            f"static const int32_t DRIVES[] = {{{drives}}};",
             _asset("instance.c"),
             _asset(f"fmi{version[0]}.c"),
         ]
@@ -324,16 +324,16 @@ def to_fmu(
     platforms = _chosen(platforms, PLATFORMS, "platforms", attempt)
     sources = flag(sources, "sources", attempt)
     require(sources or platforms, platforms, attempt, "platforms to compile for, or sources=True")
-    if context is None:
-        context = system.create_default_context()
-    require_root(context, system, f"Cannot write an FMU of '{system.label}'")
+    attempt = f"{attempt} of '{system.label}'"
+    context = system.create_default_context() if context is None else context
+    require_root(context, system, attempt)
     signals = None if signals is None else several(signals)
     beside = _asset("instance.c") + _asset(f"fmi{version[0]}.c")
     model = CModel(_filled(context), Wanted(signals, parts=_PARTS, beside=beside))
+    known = {kind: [row["path"] for row in model.info[kind]] for kind in ("parameters", "inputs")}
     settable = [
-        path
-        for kind, ways in (("parameters", parameters), ("inputs", inputs))
-        for path in _settable(system, ways, [row["path"] for row in model.info[kind]], kind)
+        *chosen_paths(system, parameters, known["parameters"], attempt, "numeric parameters"),
+        *chosen_paths(system, inputs, known["inputs"], attempt, "free input ports"),
     ]
     paths = [each.path for each in model.equations.signals]
     if signals is None:
@@ -353,26 +353,6 @@ def _filled(context: Context) -> Context:
     for port in empty:
         port.fix(copy, np.zeros(port.size))
     return copy
-
-
-def _settable(
-    system: System, ways: Way | Sequence[Way] | None, known: Sequence[str], kind: str
-) -> Sequence[str]:
-    """Return the paths of parameters or of free inputs."""
-    if ways is None:
-        return known
-    path_of = Paths(system)
-    given = [each for way in several(ways) for each in members_of(system, way)]
-    found = [path_of.place(find_place(system, each)) for each in given]
-    for path in found:
-        if path not in known:
-            raise UnknownNameError(
-                f"Cannot write an FMU of '{system.label}' with '{path}' among its {kind}",
-                expected="numeric parameters" if kind == "parameters" else "free input ports",
-                found=f"'{path}'",
-                remedy=suggestion(path, known),
-            )
-    return found
 
 
 def _chosen(values: Sequence[str], known: Collection[str], what: str, attempt: str) -> list[str]:

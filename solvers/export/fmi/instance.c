@@ -1,7 +1,8 @@
 /* What both versions of the standard have in common: an instance, its variables and functions. */
 
-#define JOINED(a, b) a##b
-#define JOIN(a, b) JOINED(a, b)
+#if defined(__GNUC__) /* the standard says what parameters there are */
+#pragma GCC diagnostic ignored "-Wunused-parameter"
+#endif
 #if defined(FMI2_FUNCTION_PREFIX)
 #define PREFIX FMI2_FUNCTION_PREFIX
 #elif defined(FMI3_FUNCTION_PREFIX)
@@ -9,34 +10,23 @@
 #else
 #define PREFIX
 #endif
-#define FMI_OF(type, name) EXPORT type JOIN(PREFIX, JOIN(VERSION, name))
-#define FMI(name) FMI_OF(int, name)
-#define REFS const uint32_t r[], size_t n
-
 #if FMI_VERSION == 2 /* with booleans of four bytes, and other names */
-#define VERSION fmi2
-#define RATES GetDerivatives
-#define GET_STATE GetFMUstate
-#define SET_STATE SetFMUstate
-#define FREE_STATE FreeFMUstate
-#define SIZE_OF_STATE SerializedFMUstateSize
-#define WRITE_STATE SerializeFMUstate
-#define READ_STATE DeSerializeFMUstate
+#define BY_VERSION(old, new) old
 typedef int boolean;
 #else
-#define VERSION fmi3
-#define RATES GetContinuousStateDerivatives
-#define GET_STATE GetFMUState
-#define SET_STATE SetFMUState
-#define FREE_STATE FreeFMUState
-#define SIZE_OF_STATE SerializedFMUStateSize
-#define WRITE_STATE SerializeFMUState
-#define READ_STATE DeserializeFMUState
+#define BY_VERSION(old, new) new
 typedef bool boolean;
 #endif
 
-enum { TIME, STATE, RATE, VALUE, SIGNAL, INDICATOR }; /* arrays of numbers */
-enum { OK, WARNING, DISCARD, ERROR };                 /* statuses of the standard */
+#define JOINED(a, b) a##b
+#define JOIN(a, b) JOINED(a, b)
+#define FMI_OF(type, name) EXPORT type JOIN(PREFIX, JOIN(BY_VERSION(fmi2, fmi3), name))
+#define FMI(name) FMI_OF(int, name)
+#define ANSWER(name, answer, ...) FMI(name)(__VA_ARGS__) { return answer; }
+#define REFS void *c, const uint32_t r[], size_t n
+
+enum { TIME, STATE, RATE, VALUE, SIGNAL, INDICATOR, ARRAYS }; /* arrays of numbers */
+enum { OK, WARNING, DISCARD, ERROR };                         /* statuses of the standard */
 enum { STATES_CHANGED = 1, ENDED = 4 }; /* flags of the events of a model */
 
 /* All that the state of a unit consists of; copied as it is. */
@@ -45,8 +35,8 @@ typedef struct {
     model m;
     double tolerance;
     double rates[NX + 1], signals[NS + 1], indicators[NZ + 1];
-    bool has_rates, has_signals, has_indicators; /* since something changed */
-    int64_t flags;                               /* of the initialization, until they are told */
+    bool known[ARRAYS]; /* since something changed */
+    int64_t flags;      /* of the initialization, until they are told */
     bool ended;
 } memory;
 
@@ -62,27 +52,23 @@ typedef struct instance {
 
 static void tell(instance *s, int status, const char *text); /* by the logger of the tool */
 
-static int refuse(instance *s, const char *format, ...) {
+static int report(instance *s, int status, const char *format, ...) {
     char text[512];
     va_list arguments;
     va_start(arguments, format);
     (void)vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
-    tell(s, ERROR, text);
-    return ERROR;
+    tell(s, status, text);
+    return status;
 }
+#define refuse(s, ...) report(s, ERROR, __VA_ARGS__)
 
 static int failed(instance *s, int64_t status, int told) {
-    char text[512];
-    (void)snprintf(text, sizeof text, "Cannot simulate '" TITLE "' beyond t = %.17g: %s",
-                   MODEL(time)(&s->now.m), MODEL(problem)(status));
-    tell(s, told, text);
-    return told;
+    return report(s, told, "Cannot simulate '" TITLE "' beyond t = %.17g: %s",
+                  MODEL(time)(&s->now.m), MODEL(problem)(status));
 }
 
-static void changed(instance *s) {
-    s->now.has_rates = s->now.has_signals = s->now.has_indicators = false;
-}
+static void changed(instance *s) { memset(s->now.known, 0, sizeof s->now.known); }
 
 static void start(instance *s) {
     memset(&s->now, 0, sizeof s->now);
@@ -91,35 +77,40 @@ static void start(instance *s) {
     MODEL(reset)(&s->now.m);
 }
 
-static instance *create(const char *name, const char *token) {
-    instance *s = strcmp(token, TOKEN) == 0 ? malloc(sizeof *s) : NULL;
-    if (s != NULL) {
-        memset(s, 0, sizeof *s);
-        (void)snprintf(s->name, sizeof s->name, "%s", name);
-        start(s);
-    }
-    return s;
+static instance *create(bool can, const char *name, const char *token, void *environment,
+                        function logger) {
+    instance *s = calloc(1, sizeof *s);
+    if (s == NULL) return NULL;
+    (void)snprintf(s->name, sizeof s->name, "%s", name);
+    s->environment = environment;
+    s->logger = logger;
+    start(s);
+    if (can && strcmp(token, TOKEN) == 0) return s;
+    tell(s, ERROR, "Cannot instantiate '" TITLE "': expected its " BY_VERSION("guid", "instantiation token")
+                   ", and a kind that it has");
+    free(s);
+    return NULL;
 }
 
 /* Variables ------------------------------------------------------------------------------ */
 
-static const double *computed(instance *s, int32_t array) {
-    memory *now = &s->now;
-    if (array == RATE && !now->has_rates) MODEL(derivatives)(&now->m, now->rates);
-    if (array == SIGNAL && !now->has_signals) MODEL(signals)(&now->m, now->signals);
-    if (array == INDICATOR && !now->has_indicators) MODEL(witnesses)(&now->m, now->indicators);
-    if (array == RATE) now->has_rates = true;
-    if (array == SIGNAL) now->has_signals = true;
-    if (array == INDICATOR) now->has_indicators = true;
-    return array == RATE ? now->rates : array == SIGNAL ? now->signals : now->indicators;
-}
-
 static double number(instance *s, int32_t array, int32_t at) {
+    memory *now = &s->now;
+    bool known = now->known[array];
+    now->known[array] = true;
     switch (array) {
-        case TIME: return MODEL(time)(&s->now.m);
-        case STATE: return MODEL(state)(&s->now.m, at);
-        case VALUE: return MODEL(get)(&s->now.m, at);
-        default: return computed(s, array)[at];
+        case TIME: return MODEL(time)(&now->m);
+        case STATE: return MODEL(state)(&now->m, at);
+        case VALUE: return MODEL(get)(&now->m, at);
+        case RATE:
+            if (!known) MODEL(derivatives)(&now->m, now->rates);
+            return now->rates[at];
+        case SIGNAL:
+            if (!known) MODEL(signals)(&now->m, now->signals);
+            return now->signals[at];
+        default:
+            if (!known) MODEL(witnesses)(&now->m, now->indicators);
+            return now->indicators[at];
     }
 }
 
@@ -196,19 +187,6 @@ static int advance(instance *s, double end) {
 
 /* Derivatives ---------------------------------------------------------------------------- */
 
-/* The place of a number among states and inputs, or beyond rates and signals; -1 for others. */
-static int32_t known_place(const variable *v, int32_t k) {
-    if (v->array == STATE) return v->at + k;
-    for (int32_t u = 0; u < NU; u++)
-        if (v->array == VALUE && DRIVES[u] == v->at + k) return NX + u;
-    return -1;
-}
-
-static int32_t unknown_place(const variable *v, int32_t k) {
-    if (v->array == RATE) return v->at + k;
-    return v->array == SIGNAL ? NX + v->at + k : -1;
-}
-
 /* Products with the matrix of derivatives of unknowns by knowns: J seed, or its transpose's. */
 static int products(instance *s, const uint32_t *unknowns, size_t rows, const uint32_t *knowns,
                     size_t columns, const double *seed, double *result, bool adjoint) {
@@ -221,11 +199,11 @@ static int products(instance *s, const uint32_t *unknowns, size_t rows, const ui
             if (references[r] >= COUNT) return refuse(s, "There is no variable %u", references[r]);
             const variable *v = &VARIABLES[references[r]];
             for (int32_t k = 0; k < v->size; k++) {
-                int32_t place = is_known ? known_place(v, k) : unknown_place(v, k);
+                int32_t place = (is_known ? v->known : v->unknown) + k;
                 double *number = is_known ? inner + place : outer + place;
                 if (!is_known && v->array == STATE) number = inner + v->at + k; /* shown as it is */
                 else if (!is_known && v->array == VALUE) number = outer + NX + NS; /* discrete */
-                else if (place < 0) return refuse(s, "There are no derivatives by, or of, '%s'", v->name);
+                else if (place < k) return refuse(s, "There are no derivatives by, or of, '%s'", v->name);
                 if (pass == 0) *number += *taken++;
                 else *result++ = *number;
             }
@@ -240,56 +218,66 @@ static int products(instance *s, const uint32_t *unknowns, size_t rows, const ui
     return OK;
 }
 
-/* Functions that are the same in both versions ------------------------------------------- */
+/* Functions that are the same in both versions, but for their names ---------------------- */
 
+FMI_OF(const char *, GetVersion)(void) { return BY_VERSION("2.0", "3.0"); }
 FMI_OF(void, FreeInstance)(void *c) { free(c); }
-FMI(Terminate)(void *c) { return (void)c, OK; }
-FMI(Reset)(void *c) { return start(c), OK; }
-FMI(ExitInitializationMode)(void *c) { return initialize(c); }
-FMI(EnterEventMode)(void *c) { return (void)c, OK; }
-FMI(EnterContinuousTimeMode)(void *c) { return (void)c, OK; }
-FMI(SetTime)(void *c, double time) { return set_time(c, time); }
+/* Errors are always logged. */
+ANSWER(SetDebugLogging, OK, void *c, boolean on, size_t n, const char *const categories[])
+FMI(BY_VERSION(SetupExperiment, EnterInitializationMode))(
+    void *c, boolean has_tolerance, double tolerance, double begin, boolean has_end, double end) {
+    if (has_tolerance) ((instance *)c)->now.tolerance = tolerance;
+    return set_time(c, begin);
+}
+ANSWER(ExitInitializationMode, initialize(c), void *c)
+ANSWER(EnterEventMode, OK, void *c)
+ANSWER(EnterContinuousTimeMode, OK, void *c)
+ANSWER(Terminate, OK, void *c)
+ANSWER(Reset, (start(c), OK), void *c)
+
+ANSWER(SetTime, set_time(c, time), void *c, double time)
 FMI(SetContinuousStates)(void *c, const double x[], size_t n) {
     for (size_t i = 0; i < n && i < NX; i++) MODEL(set_state)(&((instance *)c)->now.m, (int32_t)i, x[i]);
     changed(c);
     return n == NX ? OK : refuse(c, "There are %d states, not %zu", NX, n);
 }
-FMI(RATES)(void *c, double v[], size_t n) { return get_all(c, RATE, NX, v, n); }
-FMI(GetEventIndicators)(void *c, double v[], size_t n) { return get_all(c, INDICATOR, NZ, v, n); }
-FMI(GetContinuousStates)(void *c, double v[], size_t n) { return get_all(c, STATE, NX, v, n); }
+ANSWER(BY_VERSION(GetDerivatives, GetContinuousStateDerivatives), get_all(c, RATE, NX, v, n),
+       void *c, double v[], size_t n)
+ANSWER(GetEventIndicators, get_all(c, INDICATOR, NZ, v, n), void *c, double v[], size_t n)
+ANSWER(GetContinuousStates, get_all(c, STATE, NX, v, n), void *c, double v[], size_t n)
 FMI(GetNominalsOfContinuousStates)(void *c, double v[], size_t n) {
     for (size_t i = 0; i < n; i++) v[i] = NOMINAL;
-    return (void)c, OK;
+    return OK;
 }
 FMI(CompletedIntegratorStep)(void *c, boolean settled, boolean *event, boolean *terminate) {
     *event = MODEL(look)(&((instance *)c)->now.m); /* tools enter event mode only afterwards */
     *terminate = false;
-    return (void)settled, OK;
-}
-
-FMI(GET_STATE)(void *c, void **state) {
-    if (*state == NULL) *state = malloc(sizeof(memory));
-    if (*state == NULL) return refuse(c, "There is no memory for a state");
-    memcpy(*state, &((instance *)c)->now, sizeof(memory));
     return OK;
 }
-FMI(SET_STATE)(void *c, void *state) {
-    return memcpy(&((instance *)c)->now, state, sizeof(memory)), OK;
+
+static int keep(instance *s, const void *bytes, void **state) {
+    if (*state == NULL) *state = malloc(sizeof(memory));
+    if (*state == NULL) return refuse(s, "There is no memory for a state");
+    memcpy(*state, bytes, sizeof(memory));
+    return OK;
 }
-FMI(FREE_STATE)(void *c, void **state) { return (void)c, free(*state), *state = NULL, OK; }
-FMI(SIZE_OF_STATE)(void *c, void *state, size_t *size) {
-    return (void)c, (void)state, *size = sizeof(memory), OK;
-}
-FMI(WRITE_STATE)(void *c, void *state, unsigned char bytes[], size_t size) {
+ANSWER(BY_VERSION(GetFMUstate, GetFMUState), keep(c, &((instance *)c)->now, state),
+       void *c, void **state)
+ANSWER(BY_VERSION(SetFMUstate, SetFMUState),
+       (memcpy(&((instance *)c)->now, state, sizeof(memory)), OK), void *c, void *state)
+ANSWER(BY_VERSION(FreeFMUstate, FreeFMUState), (free(*state), *state = NULL, OK),
+       void *c, void **state)
+ANSWER(BY_VERSION(SerializedFMUstateSize, SerializedFMUStateSize), (*size = sizeof(memory), OK),
+       void *c, void *state, size_t *size)
+FMI(BY_VERSION(SerializeFMUstate, SerializeFMUState))(void *c, void *state, unsigned char bytes[],
+                                                      size_t size) {
     if (size < sizeof(memory)) return refuse(c, "A state needs %zu bytes", sizeof(memory));
     memcpy(bytes, state, sizeof(memory));
     return OK;
 }
-FMI(READ_STATE)(void *c, const unsigned char bytes[], size_t size, void **state) {
+FMI(BY_VERSION(DeSerializeFMUstate, DeserializeFMUState))(void *c, const unsigned char bytes[],
+                                                          size_t size, void **state) {
     if (size != sizeof(memory) || memcmp(bytes, TOKEN, sizeof TOKEN) != 0)
         return refuse(c, "These bytes are no state of '" TITLE "'");
-    if (*state == NULL) *state = malloc(size);
-    if (*state == NULL) return refuse(c, "There is no memory for a state");
-    memcpy(*state, bytes, size);
-    return OK;
+    return keep(c, bytes, state);
 }

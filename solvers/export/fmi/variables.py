@@ -11,11 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from flexure.diagrams.contexts.inventory import Paths, each_free_input
 from flexure.diagrams.scalars.expressions.expression import Symbol, reachable
 from flexure.solvers.export.c.c_model import CModel
 from flexure.solvers.native.emission.emission import key_of
-from flexure.solvers.tracing.trace import DISCRETE, INPUT, STATE, TIME
+from flexure.solvers.tracing.trace import DISCRETE, STATE, TIME
 
 #: Arrays of numbers, in the order of the enumeration in C.
 ARRAYS = ("time", "state", "rate", "value", "signal", "indicator")
@@ -183,50 +182,40 @@ class Variables:
     def _values(self) -> Iterator[Variable]:
         """Yield what can be set: states, discrete values, parameters and inputs."""
         info = self.model.info
-        for kind, array, variability in (
+        for kind, array, changes in (
             ("states", "state", "continuous"),
             ("discrete", "value", "discrete"),
         ):
             for rows, base in _groups(info[kind]):
-                yield from self._pieces(
-                    Variable(
-                        base,
-                        array,
-                        rows[0]["at"],
-                        (len(rows),) if len(rows) > 1 else (),
-                        variability=variability,
-                        initial="exact",
-                        unit=rows[0]["unit"],
-                        start=tuple(row["initial"] for row in rows),
-                    ),
-                    [str(k) for k in range(len(rows))],
+                whole = Variable(
+                    base,
+                    array,
+                    rows[0]["at"],
+                    (len(rows),) if len(rows) > 1 else (),
+                    variability=changes,
+                    initial="exact",
+                    unit=rows[0]["unit"],
+                    start=tuple(row["initial"] for row in rows),
                 )
+                yield from self._pieces(whole, [str(k) for k in range(len(rows))])
         for row in (*info["parameters"], *info["inputs"]):
             values = tuple(row["value"])
             if row["path"] not in self._settable or not values or np.isnan(values).any():
                 continue
-            whole = Variable(
-                row["path"],
-                "value",
-                row["at"],
-                tuple(row.get("shape", [len(values)])) if row["labels"] else (),
-                causality="input",
-                initial="",
-                unit=row["unit"],
-                doc=row["doc"],
-                start=values,
-            )
+            known: dict[str, Any] = {"causality": "input", "initial": ""}
             if "shape" in row:
                 largest = math.inf if row["infinite"] else _LARGEST
-                whole = replace(
-                    whole,
-                    causality="parameter",
-                    variability="tunable",
-                    initial="exact",
-                    lower=tuple(-largest if each is None else each for each in row["lower"]),
-                    upper=tuple(largest if each is None else each for each in row["upper"]),
-                    exclusive=row["exclusive"],
-                )
+                known = {
+                    "causality": "parameter",
+                    "variability": "tunable",
+                    "initial": "exact",
+                    "lower": tuple(-largest if each is None else each for each in row["lower"]),
+                    "upper": tuple(largest if each is None else each for each in row["upper"]),
+                    "exclusive": row["exclusive"],
+                }
+            shape = tuple(row.get("shape", [len(values)])) if row["labels"] else ()
+            known |= {"unit": row["unit"], "doc": row["doc"], "start": values}
+            whole = Variable(row["path"], "value", row["at"], shape, **known)
             yield from self._pieces(whole, row["labels"])
 
 
@@ -247,31 +236,21 @@ def _dependencies(model: CModel) -> dict[str, dict[int, Any]]:
     """Find what each number of each array is computed from: bits for states, inputs and time."""
     # ``"shown"`` has the places of the signals that are a state or a discrete value.
     equations, states = model.equations, len(model.info["states"])
-    path_of = Paths(equations.context.system)
-    slots = {
-        slot: model.places[path_of(port)]["at"]
-        for port, slot in each_free_input(equations.context)
-        if path_of(port) in model.places
-    }
+    bit_of = {key: 1 << k for k, key in enumerate((*model.keys, ((TIME, 0, 0), 0)))}
     signals = [entry for each in equations.signals for entry in each.expressions]
-    time = 1 << (states + len(model.drives))
-    drives = {at: 1 << (states + k) for k, at in enumerate(model.drives)}
     bits: dict[int, int] = {}
     shown: dict[int, tuple[str, int]] = {}
     computed = [equations.derivatives, signals, equations.witness_values]
     for node in reachable(e for part in computed for e in part if isinstance(e, Symbol)):
         found = 0
         if node.op == "input":
-            (what, where, index), component = key_of(node)
+            key = (what, where, index), component = key_of(node)
+            found = bit_of.get(key, 0)
             if what == STATE:
-                found, shown[node.index] = 1 << component, ("state", component)
+                shown[node.index] = "state", component
             elif what == DISCRETE:
                 place = equations.discrete.starts[where][index] + component
                 shown[node.index] = "value", place
-            elif what == TIME:
-                found = time
-            elif what == INPUT:
-                found = drives.get(slots.get(where, -1) + component, 0)
         for operand in node.args:
             found |= bits[operand.index]
         bits[node.index] = found
@@ -281,9 +260,9 @@ def _dependencies(model: CModel) -> dict[str, dict[int, Any]]:
         for name, part in zip(names, computed, strict=True)
     }
     return behind | {
-        "time": {0: time},
+        "time": {0: 1 << len(model.keys)},
         "state": {k: 1 << k for k in range(states)},
-        "value": drives,
+        "value": {at: 1 << (states + k) for k, at in enumerate(model.drives)},
         "shown": {
             k: shown[e.index]
             for k, e in enumerate(signals)

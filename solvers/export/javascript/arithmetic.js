@@ -5,10 +5,6 @@ function isInfinite(a) {
   return Math.abs(a) === Infinity;
 }
 
-function sign(a) {
-  return Math.sign(a) + 0; // that of -0 is 0
-}
-
 function copysign(a, b) {
   const size = Math.abs(a);
   return b < 0 || Object.is(b, -0) ? -size : size;
@@ -33,22 +29,8 @@ function fmin(a, b) {
   return a <= b || b !== b ? a : b;
 }
 
-function remainder(a, b) {
-  const rest = a % b;
-  if (b === 0) return rest;
-  if (rest === 0) return copysign(0, b);
-  return b < 0 !== rest < 0 ? rest + b : rest;
-}
-
-function floorDivide(a, b) {
-  const rest = a % b;
-  const plain = a / b;
-  if (b === 0) return plain;
-  let quotient = (a - rest) / b;
-  if (b < 0 !== rest < 0 && rest !== 0) quotient -= 1;
-  if (quotient === 0) return copysign(0, plain);
-  const down = Math.floor(quotient);
-  return quotient - down > 0.5 ? down + 1 : down;
+function fmod(a, b) {
+  return a % b;
 }
 
 function inSequence(functions) {

@@ -1,12 +1,8 @@
 // Mechanisms with loops that are assembled before a run. It needs `equations`, `info`, and the
 // kernels of `loops.py`.
 
-const closings = newClosing();
+const closings = put(equations.closings.memory(), newClosing());
 closings.values = equations.closings.values;
-for (const [name, size] of Object.entries(equations.closings.sizes)) closings[name] = new Float64Array(size);
-for (const [name, known] of Object.entries(equations.closings.tables)) {
-  closings[name] = typeof known === "number" ? known : Float64Array.from(known);
-}
 
 // Assemble those that are told so wherever they are open at all, the others where a motion could not
 // begin and `asked` is true. Returns the paths of those that were not met so far.

@@ -11,10 +11,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from importlib.resources import files
 from typing import Any
 
-from flexure.solvers.export.equation_parts import OPERATORS, Part, PartWriter, calls, plan_parts
+from flexure.solvers.export.equation_parts import (
+    OPERATORS,
+    Part,
+    PartWriter,
+    calls,
+    plan_parts,
+    spelled,
+)
 from flexure.solvers.native.emission.emission import Environment, Node
 
 CHUNK = 400  # operations
@@ -30,14 +36,9 @@ _CALLS = {
     ),
     **calls(
         "sign rint isfinite=Number.isFinite isnan=Number.isNaN isinf=isInfinite",
-        "copysign fmax fmin power remainder floor_divide=floorDivide",
+        "copysign fmax fmin power remainder=remainder_of floor_divide",
     ),
 }
-
-
-def arithmetic() -> str:
-    """Return the functions that the text of equations calls."""
-    return files(__package__).joinpath("arithmetic.js").read_text(encoding="utf-8")
 
 
 def number(value: float) -> str:
@@ -46,11 +47,7 @@ def number(value: float) -> str:
     >>> [number(each) for each in (2.0, -0.5, 1e22, float("inf"), -0.0)]
     ['2', '-0.5', '1e+22', 'Infinity', '-0']
     """
-    if value != value:
-        return "NaN"
-    if value in (float("inf"), float("-inf")):
-        return "Infinity" if value > 0.0 else "-Infinity"
-    return repr(float(value)).removesuffix(".0")
+    return spelled(value, "NaN", "Infinity").removesuffix(".0")
 
 
 @dataclass

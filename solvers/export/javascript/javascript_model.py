@@ -2,7 +2,7 @@
 
 The function ``flexureModel()`` is put together from
 
-``arithmetic.js``
+``arithmetic.js`` and the kernels of `flexure.solvers.export.operations`
     operations of NumPy that JavaScript has not, and helpers of equations;
 ``const info``, ``places``, ``start``
     plain data, see `JavaScriptModel`; ``places`` has {array: "x" | "env", at, size} of each value
@@ -30,12 +30,10 @@ states, discrete   numbers of states, and of discrete values, with which ``env``
 size               length of ``env``
 timed              whether the derivatives depend on time
 rhs                their function
-jacobian           {rows, columns, values, factors}: entries that are not always zero, and where
-                   those of sparse factors are, or null for dense ones; or null
+jacobian           {rows, columns, values}: entries that are not always zero; or null
 noJacobian         why there is none
 clocks             [{period, offset}] of the events that matter
-witnesses          {count, directions (-1 falling, 1 rising, 0 either), longest, values}: the
-                   witness functions, and the longest time for which they may be left alone
+witnesses          {count, values}: the witness functions
 events             [{path, kind, trigger, number, targets, reason, values}] in the order in which
                    they run when they are due together. ``kind`` is "publish", "discrete" or
                    "unrestricted"; ``trigger`` is "initialization", "step", "clock", "witness" or
@@ -46,8 +44,10 @@ events             [{path, kind, trigger, number, targets, reason, values}] in t
                    it never does.
 breaks             {count, values}: the next break time of each block that has some, of which those
                    later than t count
-closings           {paths, tables, sizes, values} of mechanisms with loops: tables and memory of
-                   `ClosingData`; ``values`` compute the arrays of `ClosingEquations`, end to end
+closings           {paths, memory, values} of mechanisms with loops: ``memory()`` gives tables and
+                   room of `ClosingData`; ``values`` compute the arrays of `ClosingEquations`, end
+                   to end
+memory             gives what the structures of a run begin with, see `run_tables`
 signals            {parts, needs, ends}: functions of all signals, which of them each one needs, and
                    where each ends among the numbers of all; see ``signalReader``
 =================  ===============================================================================
@@ -58,7 +58,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
 
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.contexts.value_places import several
@@ -67,6 +66,7 @@ from flexure.diagrams.interface.result_classes import Answer
 from flexure.diagrams.systems.system import System, require_system
 from flexure.diagrams.values.handles import require_root
 from flexure.solvers.export.javascript.equation_functions import number
+from flexure.solvers.export.javascript.kernel_functions import arithmetic
 from flexure.solvers.export.javascript.loops import checked_method, loops_text, methods_of
 from flexure.solvers.export.javascript.model_text import equations_text, literal
 from flexure.solvers.export.model_equations import ModelEquations
@@ -130,14 +130,7 @@ class JavaScriptModel(Answer):
         equations = ModelEquations(context, signals)
         environment = Environment(equations.discrete.count, equations.discrete.starts)
         values = ModelValues(context, equations, environment)
-        self.info: dict[str, Any] = {
-            "name": context.system.name,
-            "time": float(context.time),
-            **values.info,
-            "signals": equations.signal_rows(),
-            "events": equations.event_rows(),
-            "leftOut": equations.left_out,
-        }
+        self.info = values.info
         start = {
             "time": float(context.time),
             "x": context.store.x.tolist(),
@@ -147,7 +140,7 @@ class JavaScriptModel(Answer):
             [
                 "function flexureModel() {",
                 '"use strict";',
-                _asset("arithmetic.js"),
+                arithmetic(),
                 f"const info = {literal(self.info)};",
                 f"const places = {literal(values.places)};",
                 f"const start = {literal(start)};",

@@ -13,10 +13,13 @@ from __future__ import annotations
 
 import ast
 import inspect
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from importlib.resources import files
 from typing import Any, ClassVar
 
+from flexure.solvers.export import operations
 from flexure.solvers.export.javascript.equation_functions import number
 from flexure.solvers.export.kernel_text import ELEMENTS, ORDER, Code, KernelText, increment
 from flexure.solvers.native.language.language import (
@@ -75,6 +78,14 @@ class FunctionModule(KernelModule):
         return "".join(self.functions.values())
 
 
+def arithmetic() -> str:
+    """Return the functions that the text of equations calls."""
+    module = FunctionModule()
+    for each in (operations.sign, operations.remainder_of, operations.floor_divide):
+        module.translate(each, each.__name__)
+    return files(__package__).joinpath("arithmetic.js").read_text(encoding="utf-8") + module.text
+
+
 def structure_text(kind: Any) -> str:
     """Write an object with the fields of a structure, all of them zero.
 
@@ -100,6 +111,8 @@ class _FunctionWriter(KernelText):
         power: "Math.pow",
         nextafter: "nextafter$",
         int: "Math.trunc",
+        math.fmod: "fmod",
+        math.copysign: "copysign",
     }
     order = ORDER | {ast.Eq: "===", ast.NotEq: "!=="}
 
@@ -132,9 +145,9 @@ class _FunctionWriter(KernelText):
         if annotation is None:
             raise KernelError(f"{self.kernel.__name__}: no type of '{name}'")
         text = f"{name}$" if name in _RESERVED else name
-        found = self.scope.get(annotation) if isinstance(annotation, str) else annotation
-        kind = found if is_structure(found) else annotation
-        return Code(text, kind, start=f"{name}$start" if annotation in _ARRAYS else "")
+        return Code(
+            text, self._kind(annotation), start=f"{name}$start" if annotation in _ARRAYS else ""
+        )
 
     # Statements ----------------------------------------------------------------------------
 
@@ -148,10 +161,6 @@ class _FunctionWriter(KernelText):
         self._line(f"{name} = {value.text};")
         start = self._kept(Code(value.start, "int")).text if value.start else ""
         return replace(value, text=name, compound=False, start=start)
-
-    def _AnnAssign(self, node: ast.AnnAssign) -> None:  # noqa: N802
-        assert node.value is not None
-        self._store(node.target, self._value(node.value))
 
     def _store(self, target: ast.expr, value: Code) -> None:
         if isinstance(target, ast.Name):
@@ -206,12 +215,8 @@ class _FunctionWriter(KernelText):
         return Code(number(known), "int" if isinstance(known, int) else "float")
 
     def _Attribute(self, node: ast.Attribute) -> Code:  # noqa: N802
-        whole = self._value(node.value)
-        kind: Any = whole.kind
-        kinds = types_of(kind) if is_structure(whole.kind) else {}
-        if node.attr not in kinds:
-            self._refuse(node)
-        return Code(whole.member(node.attr), kinds[node.attr])
+        whole, kind = self._field(node)
+        return Code(whole.member(node.attr), kind)
 
     def _BinOp(self, node: ast.BinOp) -> Code:  # noqa: N802
         if not isinstance(node.op, (ast.FloorDiv, ast.Mod)):

@@ -27,12 +27,10 @@ from flexure.solvers.native.kernels.parts import (
     manifold,
     rows,
     run,
-    zero_search,
 )
 from flexure.solvers.native.kernels.runs import advance, pile_ups
 from flexure.solvers.native.kernels.steps.resampling import resample_all
 from flexure.solvers.native.programs.method_programs import METHODS, NativeMethod, kernels_of
-from flexure.solvers.native.runs.run_memory import ROOMY
 
 _CONSTANTS = {
     run: ("COMPLETE", "PAUSED", "INTERRUPTED", "STIFF", "DOUBTFUL", "SLOW", "DEPARTED"),
@@ -43,7 +41,6 @@ _CONSTANTS = {
         *("TIME", "BEGIN", "END", "CLIP", "STATE", "MOST_ROWS"),
     ),
     advance: ("UNRESTRICTED", "DISCRETE"),
-    zero_search: ("SEARCH_SIZE",),
     pile_ups: ("WATCH_SIZE",),
 }
 #: What is called between the calls of a loop.
@@ -64,7 +61,7 @@ def loops_text(names: tuple[str, ...], assembling: bool = False) -> str:
         module.translate(kernel, name)
     entries = ",\n".join(f"{name}: {_loop(module, METHODS[name])}" for name in names)
     constants = {name: getattr(part, name) for part, each in _CONSTANTS.items() for name in each}
-    constants |= {"STRIDE": STRIDE, "MARKS": MARKS, "ROOMY": ROOMY}
+    constants |= {"STRIDE": STRIDE, "MARKS": MARKS}
     constants |= {"NONSTIFF_METHOD": NONSTIFF_METHOD, "STIFF_METHOD": STIFF_METHOD}
     words = "".join(f"const {name} = {json.dumps(value)};\n" for name, value in constants.items())
     structures = {"newRun": run.Run} | ({"newClosing": ClosingData} if assembling else {})

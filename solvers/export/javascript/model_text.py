@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import math
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from flexure.solvers.export.assembly import closing_sizes, closing_tables
+from flexure.solvers.export.assembly import ClosingData, closing_tables
 from flexure.solvers.export.javascript.equation_functions import (
     in_sequence,
     number,
@@ -19,10 +18,10 @@ from flexure.solvers.export.javascript.equation_functions import (
 )
 from flexure.solvers.export.model_equations import ModelEquations, ModelEvent
 from flexure.solvers.export.model_jacobian import ModelJacobian
+from flexure.solvers.export.run_tables import Room, run_tables
 from flexure.solvers.native.emission.emission import Environment
-from flexure.solvers.native.emission.sparse_factors import SparseFactors
-from flexure.solvers.native.kernels.parts.linear_solves import FactorData
-from flexure.solvers.native.language.language import types_of
+from flexure.solvers.native.kernels.parts.run import Run
+from flexure.solvers.native.language.language import parts_of, types_of
 
 
 def literal(value: Any) -> str:
@@ -68,12 +67,10 @@ def equations_text(equations: ModelEquations, environment: Environment) -> str:
                 "rows": literal(found.rows.tolist()),
                 "columns": literal(found.columns.tolist()),
                 "values": _jacobian_values(found, environment),
-                "factors": literal(_factors(found.factors)),
             }
         )
-    closings = closing_tables(equations.closings)
-    signs = {"falling": -1, "rising": 1, "either": 0}
-    interval = equations.max_check_interval
+    tables = run_tables(equations, max(equations.layout.num_states, 1))
+    closings = {ClosingData: closing_tables(equations.closings)}
     members = {
         "states": str(equations.layout.num_states),
         "discrete": str(equations.discrete.count),
@@ -85,8 +82,6 @@ def equations_text(equations: ModelEquations, environment: Environment) -> str:
         "witnesses": _object(
             {
                 "count": str(len(equations.witnesses)),
-                "directions": literal([signs[each.direction] for each in equations.witnesses]),
-                "longest": "Infinity" if math.isinf(interval) else number(interval),
                 "values": written(equations.witness_values),
             }
         ),
@@ -110,29 +105,34 @@ def equations_text(equations: ModelEquations, environment: Environment) -> str:
         "closings": _object(
             {
                 "paths": literal([each.path for each in equations.closings]),
-                "tables": literal(closings),
-                "sizes": literal(closing_sizes(closings)),
+                "memory": f"() => ({_memory(closings, ClosingData)})",
                 "values": _list(written(each.values) for each in equations.closings),
             }
         ),
         "signals": _object(
             {"parts": _list(parts.texts), "needs": literal(parts.needs), "ends": literal(ends)}
         ),
+        "memory": f"() => ({_memory(tables, Run)})",
         "prepare": f"preparation({prepared}, {prepare})",
         "size": str(environment.size),  # the last one, as the functions before it take room
     }
     return f"const equations = {_object(members)};"
 
 
-def _factors(found: SparseFactors | None) -> dict[str, Any] | None:
-    """Return the places of sparse factors as plain data."""
-    if found is None:
-        return None
-    values = {name: getattr(found, name) for name in types_of(FactorData)}
-    return {
-        name: value if isinstance(value, int) else list(map(int, value))
-        for name, value in values.items()
-    }
+def _memory(tables: Mapping[Any, Mapping[str, Any]], structure: Any) -> str:
+    """Write what a structure and its parts begin with, in new arrays."""
+    kinds = types_of(structure)
+    members: dict[str, str] = {}
+    for name, value in tables.get(structure, {}).items():
+        array = "Int32Array" if kinds[name] == "Ints" else "Float64Array"
+        if isinstance(value, Room):
+            members[name] = f"new {array}({max(value, 1)})"
+        elif isinstance(value, list):
+            members[name] = f"{array}.of({', '.join(map(number, value))})"
+        else:
+            members[name] = number(value)
+    parts = {name: _memory(tables, kind) for name, kind in parts_of(structure).items()}
+    return _object(members | {name: text for name, text in parts.items() if text != _object({})})
 
 
 def _jacobian_values(jacobian: ModelJacobian, environment: Environment) -> str:

@@ -11,7 +11,7 @@ function newRecorder(asked, env) {
   const ends = ending();
   const verdict = room(1);
   const events = [];
-  const watches = equations.witnesses.directions.map(() => room(WATCH_SIZE));
+  const watches = Array.from({ length: equations.witnesses.count }, () => room(WATCH_SIZE));
   const present = { time: asked.t0, x: room(n) }; // where the reading has come to
   const record = { t0: asked.t0, x: room(n), env: held, discrete: STATE + n, rows: [] };
   let block = room(0); // of rows that are kept

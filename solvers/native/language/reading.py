@@ -114,14 +114,20 @@ class Reading:
         names, is_plain = _read(node)
         statics, scope = self.statics, self.scope
         for name in names:
-            if name in statics:
-                if isinstance(statics[name], Named):
+            if name in self.statics:
+                if isinstance(self.statics[name], Named):
                     raise NotKnown
-            elif name in self.locals or not (name in scope or name in _BUILTINS):
+            elif name in self.locals:
+                statics = {**statics, name: self._stand_in(name)}
+            elif not (name in scope or name in _BUILTINS):
                 raise NotKnown
         if not is_plain:
             raise NotKnown
         return eval(_code(node), scope, statics)
+
+    def _stand_in(self, name: str) -> Any:
+        """Return something in place of a local name, of which a part may be known."""
+        raise NotKnown
 
     def _value(self, node: ast.expr) -> Any:
         """Translate an expression."""
@@ -193,12 +199,17 @@ class Reading:
         if not self._is_written_out(node):
             self._count(node, counter, call.args)
             return
-        if _jumps(node):
+        rounds = range(*[self._static(argument) for argument in call.args])
+        if rounds and _jumps(node):
             self._refuse(node)
-        for value in range(*[self._static(argument) for argument in call.args]):
+        for value in rounds:
             self.statics[counter.id] = value
-            self._block(node.body)
+            self._round(node.body)
         self.statics.pop(counter.id, None)
+
+    def _round(self, statements: list[ast.stmt]) -> None:
+        """Write one round of a loop that is written out."""
+        self._block(statements)
 
     def _count(self, node: ast.For, counter: ast.Name, bounds: list[ast.expr]) -> None:
         """Write a loop that counts."""

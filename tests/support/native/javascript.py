@@ -12,7 +12,8 @@ import flexure as fx
 from flexure.diagrams import scalars
 from flexure.diagrams.contexts.value_places import find_place
 from flexure.diagrams.scalars.expressions.expression import reachable
-from flexure.solvers.export.javascript.equation_functions import arithmetic, write_function
+from flexure.solvers.export.javascript.equation_functions import write_function
+from flexure.solvers.export.javascript.kernel_functions import arithmetic
 from flexure.solvers.export.javascript.model_text import literal
 from flexure.solvers.native.emission.emission import Environment
 from tests.support.native.javascript_runs import ask_models, results_of

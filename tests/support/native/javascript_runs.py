@@ -11,9 +11,8 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from flexure.solvers.export.javascript.equation_functions import arithmetic
 from flexure.solvers.export.javascript.javascript_model import JavaScriptModel
-from flexure.solvers.export.javascript.kernel_functions import HELPERS, FunctionModule
+from flexure.solvers.export.javascript.kernel_functions import HELPERS, FunctionModule, arithmetic
 from flexure.solvers.export.javascript.model_text import literal
 from tests.support.pages.browser import run_javascript
 

@@ -9,7 +9,8 @@ import pytest
 
 import flexure as fx
 from flexure.solvers.export import model_jacobian
-from flexure.solvers.export.c.c_model import CModel, Wanted
+from flexure.solvers.export.c.c_model import CModel
+from flexure.solvers.export.c.c_source import Wanted
 from tests.solvers.export.c.systems import Ball, strut
 from tests.support.native.c_models import Running, compile_all
 

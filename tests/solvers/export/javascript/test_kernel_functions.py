@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from flexure.solvers.export.javascript.equation_functions import arithmetic
 from flexure.solvers.export.javascript.kernel_functions import (
     HELPERS,
     FunctionModule,
+    arithmetic,
     structure_text,
 )
 from flexure.solvers.export.javascript.loops import loops_text
