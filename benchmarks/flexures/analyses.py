@@ -31,6 +31,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -313,11 +314,16 @@ def main() -> None:
     parser.add_argument("--json", type=Path, metavar="FILE", help="where to write the rows")
     arguments = parser.parse_args()
     rounds = 1 if arguments.quick else 3
-    found = [row for case in CASES for row in shared_rows(case, rounds)]
     counts = [(name, 32) for name in THERE] + [("equilibrium", 16)]
-    found += [row for name, count in counts for row in exudyn_rows(name, count, rounds)]
-    found += stage_rows(rounds)
-    print(formatted(found))
+    measured = chain(
+        *(shared_rows(case, rounds) for case in CASES),
+        *(exudyn_rows(name, count, rounds) for name, count in counts),
+        stage_rows(rounds),
+    )
+    found = []
+    for row in measured:
+        found.append(row)
+        print(formatted([row]).partition("\n")[2], flush=True)
     if arguments.json is not None:
         write(found, arguments.json)
 

@@ -5,8 +5,8 @@ block of quadratic hexahedra with two pads on leaves. The *reduction* goes from 
 assembly, factors, constraint modes and eigenvalues. *SuperLU* is SciPy's sparse elimination with
 its ordering by minimum degree, of the same matrix in a smaller size; both find the same
 displacements. *Run* is that of a stage whose table moves on its leaves, against one with a rigid
-table, after a first run, over the number of velocities that the body adds. All times are those of
-the processor.
+table, after a first run, over the number of velocities that the body adds. The time of the
+reduction is by the clock; all others are those of the processor.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ def elimination(cells: tuple[int, int, int]) -> float:
     _, K, nodes, found, _ = solid_matrices(mesh(cells), STEEL, PADS, "Cannot measure")
     rest = np.setdiff1d(np.arange(len(nodes)), found["left"])
     free = (3 * rest[:, np.newaxis] + np.arange(3)).ravel()
-    matrix, load = K[free][:, free], np.ones(len(free))
+    matrix, load = K.tocsr()[free][:, free], np.ones(len(free))
     start = time.process_time()
     ours = Cholesky(K, nodes, rest).solve(load)
     middle = time.process_time()
@@ -121,11 +121,11 @@ def main() -> None:
     parser.add_argument("--json", type=Path, help="where to write the figures")
     arguments = parser.parse_args()
     cells = FEW if arguments.quick else CELLS
-    start = time.process_time()
+    start, spent = time.perf_counter(), time.process_time()
     options: dict[str, Any] = {"modes": MODES, "damping_ratio": 0.02}
     table = fx.FlexibleBody.from_mesh("table", mesh(cells), STEEL, PADS, **options)
-    taken = time.process_time() - start
-    nodes = f"{len(table.reduced.nodes)} nodes"
+    taken, spent = time.perf_counter() - start, time.process_time() - spent
+    nodes = f"{len(table.reduced.nodes)} nodes, {spent:.0f} s of processor time"
     rows = [Row("table", "reduction in s", taken, 60.0, "lower", nodes)]
     ratio = elimination(SMALL)
     rows.append(Row("small table", "SuperLU / dissection", ratio, 1.0, "higher"))

@@ -1,1 +1,1 @@
-"""Concurrency: threads, forks, interrupts, and silence for one thread."""
+"""Concurrency: threads, forks, interrupts, silence for one thread, linear algebra in one."""

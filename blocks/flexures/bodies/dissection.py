@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -40,20 +41,19 @@ class Cholesky:
 
     Parameters
     ----------
-    matrix : sparse array, shape (3 n, 3 n)
-        A matrix that has the one to factor in the rows and columns of some nodes.
+    blocks : bsr_array, shape (3 n, 3 n)
+        A matrix in blocks of 3 by 3, with the one to factor in the rows and columns of some nodes.
     points : array, shape (n, 3)
         Positions of all nodes.
     nodes : array of int, shape (m,)
         Those nodes, in ascending order.
     """
 
-    def __init__(self, matrix: Any, points: FloatArray, nodes: Numbers) -> None:
+    def __init__(self, blocks: Any, points: FloatArray, nodes: Numbers) -> None:
         import scipy.sparse as sparse
         from scipy.linalg.blas import dsyrk, dtrmm
         from scipy.linalg.lapack import dpotrf, dtrtri
 
-        blocks = matrix.tobsr((3, 3))
         count = len(nodes)
         number = np.full(len(points), -1)
         number[nodes] = np.arange(count)
@@ -70,8 +70,10 @@ class Cholesky:
         self.order = np.concatenate([part for part, _ in parts])
         position = np.empty(count, dtype=np.intp)
         position[self.order] = np.arange(count)
-        diagonal = matrix.diagonal().reshape(-1, 3)[nodes]
+        diagonal = blocks.diagonal().reshape(-1, 3)[nodes]
         left: list[tuple[Numbers, FloatArray]] = []
+        # Memory of what parts leave is used again, since the first use of any takes longest.
+        spare: defaultdict[int, list[FloatArray]] = defaultdict(list)
         self.fronts: list[_Front] = []
         end = 0
         for part, children in parts:
@@ -85,26 +87,29 @@ class Cholesky:
             later = later[later >= end]
             front = np.concatenate([np.arange(start, end), later])
             kept, width = column >= start, 3 * len(part)
-            # columns of the nodes, and what they leave to later ones
-            F = np.zeros((3 * len(front), width))
-            rest = np.zeros((3 * len(later), 3 * len(later)))
+            F = np.zeros((3 * len(front), width))  # columns of the nodes
             place = np.searchsorted(front, column[kept])
             cells = F.reshape(len(front), 3, len(part), 3)
             cells[place, :, row[kept], :] = blocks.data[chosen[entries[kept]]].transpose(0, 2, 1)
-            for each, added in (piece for piece in taken if len(piece[0])):
-                _add(F, rest, added, np.searchsorted(front, each))
-            if not width:  # between parts that are not connected
-                left.append((later, rest))
-                continue
-            # All by SciPy: where NumPy brings another BLAS, threads of both would wait in turn.
-            upper, problem = dpotrf(F[:width].T)
+            pieces = [(added, np.searchsorted(front, each)) for each, added in taken]
+            for added, place in pieces:
+                _add(F, added, place, int(np.searchsorted(place, len(part))))
+            upper, problem = dpotrf(F[:width].T, overwrite_a=1)
             if problem or np.any(np.diagonal(upper) ** 2 <= _SINGULAR * diagonal[part].ravel()):
                 raise np.linalg.LinAlgError("the matrix is singular")
-            inverse = dtrtri(upper)[0]
-            below = np.zeros((0, width))
-            if later.size:
-                below = dtrmm(1.0, inverse, F[width:].T, trans_a=1).T
-                dsyrk(-1.0, below.T, beta=1.0, c=rest.T, trans=1, overwrite_c=1)
+            inverse = dtrtri(upper, overwrite_c=1)[0]
+            below, size = np.zeros((0, width)), 3 * len(later)
+            room = 1 << (size * size).bit_length()
+            memory: Any = spare[room].pop() if spare[room] else np.empty(room)
+            rest = memory[: size * size].reshape(size, size)  # of which the lower part counts
+            if size:
+                below = dtrmm(1.0, inverse, F[width:].T, trans_a=1, overwrite_b=1).T
+                dsyrk(-1.0, below.T, c=rest.T, trans=1, overwrite_c=1)
+            for added, place in pieces:
+                own = int(np.searchsorted(place, len(part)))
+                _add(rest, added[3 * own :, 3 * own :], place[own:] - len(part), len(place) - own)
+                memory = added.base
+                spare[memory.size].append(memory)
             self.fronts.append(_Front(start, end, later, inverse.T, below))
             left.append((later, rest))
 
@@ -128,17 +133,16 @@ class Cholesky:
         return np.asarray(found.reshape(given.shape))
 
 
-def _add(F: FloatArray, rest: FloatArray, added: FloatArray, place: Numbers) -> None:
-    """Add the lower part of a matrix of nodes in ascending places to columns F and the rest."""
-    own = F.shape[1] // 3
-    ends = np.flatnonzero((np.diff(place) != 1) | ((place[:-1] < own) & (place[1:] >= own))) + 1
-    runs = list(pairwise([0, *ends.tolist(), len(place)]))
-    for number, (a, b) in enumerate(runs):
-        for c, d in runs[: number + 1]:
-            into, shift = (F, 0) if place[c] < own else (rest, own)
-            rows, columns = 3 * (place[a] - shift), 3 * (place[c] - shift)
-            piece = added[3 * a : 3 * b, 3 * c : 3 * d]
-            into[rows : rows + len(piece), columns : columns + piece.shape[1]] += piece
+def _add(into: FloatArray, added: FloatArray, place: Numbers, columns: int) -> None:
+    """Add the lower part of the first columns of a matrix of nodes, which have ascending places."""
+    ends = np.flatnonzero(np.diff(place) != 1) + 1
+    runs = list(pairwise(sorted({0, columns, *ends.tolist(), len(place)})))
+    with np.errstate(all="ignore"):  # above the diagonal are any numbers
+        for number, (c, d) in enumerate(runs):
+            for a, b in runs[number:] if c < columns else ():
+                piece = added[3 * a : 3 * b, 3 * c : 3 * d]
+                row, column = 3 * place[a], 3 * place[c]
+                into[row : row + len(piece), column : column + piece.shape[1]] += piece
 
 
 def _dissected(pattern: Any, nodes: Numbers, points: FloatArray) -> list[tuple[Numbers, int]]:
@@ -161,6 +165,9 @@ def _dissected(pattern: Any, nodes: Numbers, points: FloatArray) -> list[tuple[N
             found = []
             for side in sides:
                 found += _dissected(pattern[side][:, side], nodes[side], points[side])
+            if not between.any():
+                last, children = found.pop()
+                return [*found, (last, children + 1)]
             # sorted, so that neighbors of one part are next to each other
             sorting = np.lexsort(points[between][:, extents[::-1]].T)
             return [*found, (nodes[between][sorting], 2)]

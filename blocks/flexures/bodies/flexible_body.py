@@ -13,7 +13,12 @@ from flexure.blocks.flexures.bodies.modal_joint import ModalJoint
 from flexure.blocks.flexures.bodies.plate_elements import plate_matrices
 from flexure.blocks.flexures.bodies.plate_mesh import PlateMesh
 from flexure.blocks.flexures.bodies.recovery import equivalent, recovery_of
-from flexure.blocks.flexures.bodies.reduction import CouplingKind, ReducedBody, reduce_body
+from flexure.blocks.flexures.bodies.reduction import (
+    CouplingKind,
+    ReducedBody,
+    given_matrices,
+    reduce_body,
+)
 from flexure.blocks.flexures.bodies.solid_mesh import (
     NodeSet,
     nodes_of,
@@ -206,9 +211,8 @@ class FlexibleBody(PartGroup):
         """
         attempt = f"Cannot reduce '{check_name(name, 'an assembly')}'"
         known = None if recovery is None else recovery_of(recovery, np.size(nodes), attempt)
-        return cls._of(
-            name, (M, K, nodes, interfaces, known), modes, coupling, frames, damping_ratio
-        )
+        model = *given_matrices(M, K, nodes, attempt), interfaces, known
+        return cls._of(name, model, modes, coupling, frames, damping_ratio)
 
     @classmethod
     def from_mesh(
@@ -259,8 +263,8 @@ class FlexibleBody(PartGroup):
         """
         attempt = f"Cannot mesh '{check_name(name, 'an assembly')}'"
         _check_isotropic(material, attempt)
-        M, K, nodes, found, known = solid_matrices(mesh, material, interfaces, attempt)
-        return cls._of(name, (M, K, nodes, found, known), modes, coupling, frames, damping_ratio)
+        m, K, nodes, found, known = solid_matrices(mesh, material, interfaces, attempt)
+        return cls._of(name, (m, K, nodes, found, known), modes, coupling, frames, damping_ratio)
 
     @classmethod
     def from_plate(
@@ -333,12 +337,12 @@ class FlexibleBody(PartGroup):
         _check_isotropic(material, attempt)
         warn_of_millimeters(mesh.points)
         t = bounded(thickness, f"{attempt} with thickness", lower=0.0, exclusive=True, unit="m")
-        M, K, nodes, known, T = plate_matrices(mesh, t, material)
+        m, K, nodes, known, T = plate_matrices(mesh, t, material)
         count, found = len(mesh.points), {}
         for key, wanted in mapping(interfaces, "node sets by interfaces", attempt).items():
             chosen = nodes_of(key, wanted, nodes, nodes, mesh.sets, attempt) % count
             found[key] = np.concatenate([chosen, chosen + count])
-        return cls._of(name, (M, K, nodes, found, known, T), modes, coupling, frames, damping_ratio)
+        return cls._of(name, (m, K, nodes, found, known, T), modes, coupling, frames, damping_ratio)
 
     @classmethod
     def _of(

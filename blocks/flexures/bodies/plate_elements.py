@@ -18,7 +18,7 @@ _SHEAR = 5.0 / 6.0  # of the section that carries shear
 def plate_matrices(
     mesh: PlateMesh, thickness: float, material: Material
 ) -> tuple[Any, Any, FloatArray, Recovery, Any]:
-    """Return M, K, nodes, stresses at the centers of cells on both faces, and T of a plate.
+    """Return m, K, nodes, stresses at the centers of cells on both faces, and T of a plate.
 
     A node of the mesh is a pair at z = ± h/2 with h = t/√3, the points of a quadrature over the
     thickness, so that the masses of points have the rotary inertia of the plate. Their mean is the
@@ -61,8 +61,7 @@ def plate_matrices(
 
     nodes = np.concatenate([cells, cells + count], axis=1)
     dofs = (3 * nodes[:, :, np.newaxis] + np.arange(3)).reshape(-1, 24)
-    layer = assembled(m[:, :, np.newaxis, :, np.newaxis], cells, count)
-    M = sparse.kron(sparse.block_diag([layer, layer]), np.eye(3), format="csr")
+    layer = assembled(m[..., np.newaxis, np.newaxis], cells, count)
     both = np.sqrt(0.5) * np.array([[1.0, 1.0], [1.0, -1.0]])
     T = sparse.kron(both, sparse.eye_array(3 * count), format="csr")
     sides = np.array([0.5, -0.5])[:, np.newaxis, np.newaxis]
@@ -96,8 +95,9 @@ def plate_matrices(
                 found[c] += np.einsum("eabn,eabm->nm", G, carried, optimize=True)
         return found
 
-    K = assembled(K.reshape(-1, 8, 3, 8, 3), nodes, 2 * count)
-    return M, K, points.reshape(-1, 3), Recovery(places, stresses, stiffening), T
+    K = assembled(K.reshape(-1, 8, 3, 8, 3).swapaxes(2, 3), nodes, 2 * count)
+    masses = sparse.block_diag([layer, layer], format="csr")
+    return masses, K, points.reshape(-1, 3), Recovery(places, stresses, stiffening), T
 
 
 def _slopes(point: FloatArray) -> FloatArray:

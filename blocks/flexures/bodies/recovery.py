@@ -29,21 +29,21 @@ class Recovery:
 def assembled(blocks: FloatArray, nodes: npt.NDArray[np.intp], count: int) -> Any:
     """Return the sparse sum of the matrices of all elements, with k unknowns for each node.
 
-    Blocks have the shape (e, n, k, n, k) for n nodes of each element.
+    Blocks have the shape (e, n, n, k, k) for n nodes of each element.
     """
     import scipy.sparse as sparse
 
-    k, nodes = blocks.shape[2], nodes.astype(np.int64)
+    k, nodes = blocks.shape[-1], nodes.astype(np.int64)
     keys = (nodes[:, :, np.newaxis] * count + nodes[:, np.newaxis, :]).ravel()
     order = np.argsort(keys, kind="stable")
     ordered = keys[order]
     first = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]]))
-    data = blocks.transpose(0, 1, 3, 2, 4).reshape(-1, k, k)[order]
     row, column = np.divmod(ordered[first], count)
     starts = np.concatenate([[0], np.cumsum(np.bincount(row, minlength=count))])
-    summed = np.add.reduceat(data, first, axis=0)
-    shape = (k * count, k * count)
-    return sparse.bsr_array((summed, column, starts), shape=shape).tocsr()
+    size = len(first), len(order)
+    sums = sparse.csr_array((np.ones(size[1]), order, np.append(first, size[1])), shape=size)
+    data = (sums @ blocks.reshape(-1, k * k)).reshape(-1, k, k)
+    return sparse.bsr_array((data, column, starts), shape=(k * count, k * count))
 
 
 def equivalent(stresses: FloatArray) -> FloatArray:

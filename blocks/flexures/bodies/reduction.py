@@ -14,6 +14,7 @@ from flexure.blocks.flexures.bodies.plate_mesh import node_numbers
 from flexure.blocks.flexures.bodies.recovery import Recovery
 from flexure.diagrams.checks.arguments import mapping
 from flexure.diagrams.checks.errors import ValueRefusedError
+from flexure.diagrams.concurrency.one_thread import in_one_thread
 from flexure.diagrams.values.arrays import FloatArray, as_numbers, check_bounds, check_name
 
 _RIGID = 1e-6  # of what stiffness there is: residual forces of rigid motions, and errors of M
@@ -21,6 +22,7 @@ _ZERO = 1e-10  # of the greatest value: errors of rounding
 _NO_MASS = 1e-13  # of the greatest flexibility times mass: modes that errors of rounding hide
 _DENSE = 300  # unknowns up to which all modes are computed
 _STEPS, _CONVERGED, _SMALL = 40, 1e-13, 1e-24  # of the block Lanczos method
+_MORE = 12  # vectors of a block than modes: more steps take longer
 
 #: How the nodes of an interface are coupled to its frame.
 CouplingKind = Literal["rigid", "averaged"]
@@ -123,10 +125,32 @@ class ReducedBody:
         return np.where(left > 0.0, square * self.omitted / safe, np.inf)
 
 
+def given_matrices(
+    M: Any, K: Any, nodes: npt.ArrayLike, attempt: str
+) -> tuple[Any, Any, FloatArray]:
+    """Return checked M of one component, K in blocks of nodes, and positions of the nodes."""
+    import scipy.sparse as sparse
+
+    points = as_numbers(nodes, attempt)
+    M, K = (each if sparse.issparse(each) else as_numbers(each, attempt) for each in (M, K))
+    count = points.shape[0] if points.ndim else 0
+    if points.shape[1:] != (3,) or M.shape != K.shape or M.shape != (3 * count, 3 * count):
+        raise ValueRefusedError(
+            attempt,
+            expected="nodes of shape (m, 3), and M and K of shape (3 m, 3 m): x, y, z of each node",
+            found=f"nodes of shape {points.shape}, M of {M.shape} and K of {K.shape}",
+        )
+    m = _scalar_mass(sparse.csr_array(M, dtype=float), attempt)
+    K = sparse.bsr_array(K, blocksize=(3, 3), dtype=float, copy=True)
+    K.eliminate_zeros()
+    return m, K, points
+
+
+@in_one_thread
 def reduce_body(
-    M: Any,
+    m: Any,
     K: Any,
-    nodes: npt.ArrayLike,
+    points: FloatArray,
     interfaces: Mapping[str, npt.ArrayLike],
     recovery: Recovery | None,
     basis: Any = None,
@@ -135,34 +159,20 @@ def reduce_body(
     coupling: CouplingKind,
     attempt: str,
 ) -> ReducedBody:
-    """Reduce mass and stiffness matrices; see `FlexibleBody.from_matrices`.
+    """Reduce the mass matrix of one component and the stiffness matrix in blocks of nodes.
 
-    With a symmetric orthogonal ``basis`` T, that leaves M and interfaces as they are, K is that of
-    the unknowns T u, in which it may have fewer errors of rounding.
+    With a symmetric orthogonal ``basis`` T, that leaves masses and interfaces as they are, K is
+    that of the unknowns T u, in which it may have fewer errors of rounding.
     """
     import scipy.sparse as sparse
 
-    points = as_numbers(nodes, attempt)
-    M, K = _sparse(M, attempt), _sparse(K, attempt)
-    count = points.shape[0] if points.ndim else 0
-    if (
-        points.ndim != 2
-        or points.shape[1:] != (3,)
-        or M.shape != K.shape
-        or M.shape[0] != 3 * count
-    ):
-        raise ValueRefusedError(
-            attempt,
-            expected="nodes of shape (m, 3), and M and K of shape (3 m, 3 m): x, y, z of each node",
-            found=f"nodes of shape {points.shape}, M of {M.shape} and K of {K.shape}",
-        )
-    m = _scalar_mass(M, attempt)
+    count = len(points)
     sets = _node_sets(interfaces, count, attempt)
     origins = np.stack([points[each].mean(axis=0) for each in sets.values()])
     T = sparse.eye_array(3 * count, format="csr") if basis is None else basis
     rigid = T @ _rigid_motions(points - origins[0])
     left = abs(K @ rigid).max(axis=0) / abs(rigid).max(axis=0)
-    if np.any(left > _RIGID * np.abs(K).max()):
+    if np.any(left > _RIGID * np.abs(K.data).max(initial=0.0)):
         raise ValueRefusedError(
             attempt,
             expected="a stiffness matrix of a free body, which rigid motions do not strain",
@@ -171,12 +181,12 @@ def reduce_body(
         )
     held = _Held(K, T, points, sets, origins, coupling, attempt)
     _check_pieces(K, sets, attempt)
-    squares, internal = _held_modes(M, held, modes + 1)
+    squares, internal = _held_modes(m, held, modes + 1)
     following = np.sqrt(squares[modes]) if len(squares) > modes else np.inf
     vectors = np.zeros((3 * count, internal[:, :modes].shape[1]))
     vectors[held.free] = internal[:, :modes]
     if vectors.shape[1]:
-        factor = np.linalg.cholesky(vectors.T @ (M @ vectors))
+        factor = np.linalg.cholesky(vectors.T @ _inertia(m, vectors))
         vectors = np.asarray(np.linalg.solve(factor, vectors.T).T)
     shapes = np.concatenate([held.statics[:, 6:], vectors], axis=1)
     stiffness = shapes.T @ (K @ shapes)
@@ -186,7 +196,7 @@ def reduce_body(
     moved = [m @ part for part in parts]
     none = Recovery(np.zeros((0, 3)), lambda u: np.zeros((0, 6, u.shape[1])))
     known = none if recovery is None else recovery
-    by_spin, by_force = _stiffening(M, K, T, points - origins[0], sets, held, shapes, known)
+    by_spin, by_force = _stiffening(m, K, T, points - origins[0], sets, held, shapes, known)
     second = np.stack([[a.T @ b for b in moved] for a in parts])
     of_mass = np.sqrt(np.einsum("aaii->i", second))
     of_stiffness = np.sqrt(np.diagonal(stiffness))
@@ -201,7 +211,7 @@ def reduce_body(
         shapes.reshape(count, 3, -1),
         points,
         float(following),
-        _omitted(M, K, held, vectors),
+        _omitted(m, K, held, vectors),
         known.points,
         known.stresses(shapes),
         _rounded(by_spin, np.outer(of_stiffness, of_stiffness)),
@@ -215,8 +225,13 @@ def _rounded(values: FloatArray, scale: FloatArray) -> FloatArray:
     return np.where(ratios > _ZERO * np.max(ratios, initial=0.0), values, 0.0)
 
 
+def _inertia(m: Any, u: FloatArray) -> FloatArray:
+    """Return M u of displacements (3 m, n)."""
+    return np.asarray((m @ u.reshape(m.shape[0], -1)).reshape(u.shape))
+
+
 def _stiffening(
-    M: Any,
+    m: Any,
     K: Any,
     T: Any,
     r: FloatArray,
@@ -232,7 +247,7 @@ def _stiffening(
     pairs = [(p, q) for p in range(3) for q in range(p, 3)]
     axes = np.eye(3)
     fields = [np.outer(r[:, p], axes[q]) + np.outer(r[:, q], axes[p]) for p, q in pairs]
-    loads = -0.5 * T @ (M @ np.stack([each.ravel() for each in fields], axis=1))
+    loads = -0.5 * T @ _inertia(m, np.stack([each.ravel() for each in fields], axis=1))
     u = np.zeros((len(loads), len(pairs) + width))
     u[held.free, : len(pairs)] = held.solve(loads[held.free])
     b = held.statics[:, 6:]
@@ -253,27 +268,17 @@ def _stiffening(
     return by_spin, found[len(pairs) :]
 
 
-def _omitted(M: Any, K: Any, held: _Held, kept: FloatArray) -> float:
+def _omitted(m: Any, K: Any, held: _Held, kept: FloatArray) -> float:
     """Return the greatest (Σ p² / ω²) of omitted modes over the mass, by motions of interfaces."""
     # The sum over all modes is the static response to the inertia of the constraint modes.
     from scipy.linalg import eigvalsh
 
-    load = M @ held.statics
+    load = _inertia(m, held.statics)
     of_all = load[held.free].T @ held.solve(load[held.free])
     shares = kept.T @ load
     of_kept = shares.T @ np.linalg.solve(kept.T @ (K @ kept), shares)
     greatest = eigvalsh(of_all - of_kept, held.statics.T @ load)[-1]
     return float(max(greatest, 0.0))
-
-
-def _sparse(matrix: Any, attempt: str) -> Any:
-    """Return a matrix as a sparse array."""
-    import scipy.sparse as sparse
-
-    kept: Any = matrix if sparse.issparse(matrix) else as_numbers(matrix, attempt)
-    if kept.ndim != 2:
-        raise ValueRefusedError(attempt, expected="matrices M and K", found=f"shape {kept.shape}")
-    return sparse.csr_array(kept, dtype=float)
 
 
 def _scalar_mass(M: Any, attempt: str) -> Any:
@@ -315,9 +320,10 @@ def _node_sets(
 def _check_pieces(K: Any, sets: Mapping[str, npt.NDArray[np.intp]], attempt: str) -> None:
     """Refuse parts that neither elements nor interfaces connect."""
     links = [np.stack([np.repeat(each[0], len(each)), each]) for each in sets.values()]
-    ends = np.concatenate([np.stack(K.nonzero()) // 3, *links], axis=1)
+    count = K.shape[0] // 3
+    elements = np.stack([np.repeat(np.arange(count), np.diff(K.indptr)), K.indices])
     wanted = "a body in one piece, by its elements and interfaces"
-    require_one_piece(ends, K.shape[0] // 3, wanted, attempt)
+    require_one_piece(np.concatenate([elements, *links], axis=1), count, wanted, attempt)
 
 
 def require_one_piece(links: npt.NDArray[np.intp], count: int, expected: str, attempt: str) -> None:
@@ -390,12 +396,13 @@ class _Held:
             supports = np.zeros((size, 6))
             supports[held, np.arange(6)] = np.sqrt(springs)
             self._rows = np.concatenate([fit, supports], axis=1)
-            K = K + sparse.coo_array((springs, (held, held)), shape=K.shape)
-        self.free = _unknowns(nodes)  # numbers of the unknowns that are not prescribed
+            K = K + sparse.coo_array((springs, (held, held)), shape=K.shape).tobsr((3, 3))
+        self.nodes = nodes  # numbers of the nodes that are not prescribed
+        self.free = _unknowns(nodes)  # numbers of their unknowns
         # How many ways of moving are left.
         self.dimension = len(self.free) - (width if coupling == "averaged" else 0)
         try:
-            self._factors = Cholesky(sparse.csr_array(K), points, nodes)
+            self._factors = Cholesky(K, points, nodes)
         except np.linalg.LinAlgError as error:
             raise ValueRefusedError(
                 attempt,
@@ -437,13 +444,14 @@ def _scaled(points: FloatArray) -> FloatArray:
     return np.asarray(r / np.linalg.norm(r, axis=1).max())
 
 
-def _held_modes(M: Any, held: _Held, count: int) -> tuple[FloatArray, FloatArray]:
+def _held_modes(m: Any, held: _Held, count: int) -> tuple[FloatArray, FloatArray]:
     """Return the squares of the lowest frequencies with all interfaces held, and the modes."""
     # Several vectors are solved for at once in each step, since large factors are slow to read
     # (block Lanczos method with full orthogonalization).
     n, count = len(held.free), min(count, held.dimension)
+    m = m[held.nodes][:, held.nodes]
     if n <= _DENSE or count >= n // 6:
-        masses, axes = np.linalg.eigh(M[held.free][:, held.free].toarray())
+        masses, axes = np.linalg.eigh(np.kron(m.toarray(), np.eye(3)))
         root = axes * np.sqrt(np.maximum(masses, 0.0))
         moved = held.solve(root)
         values, vectors = np.linalg.eigh(root.T @ moved)
@@ -451,29 +459,29 @@ def _held_modes(M: Any, held: _Held, count: int) -> tuple[FloatArray, FloatArray
         lowest = lowest[values[lowest] > _NO_MASS * np.max(values, initial=0.0)]
         return 1.0 / values[lowest], np.asarray(moved @ vectors[:, lowest])
 
-    def inertia(x: FloatArray) -> FloatArray:
-        full = np.zeros((M.shape[0], x.shape[1]))
-        full[held.free] = x
-        return np.asarray((M @ full)[held.free])
-
-    x = held.solve(inertia(np.random.default_rng(0).normal(size=(n, count + 4))))
-    basis, loads, moved = np.zeros((n, 0)), np.zeros((n, 0)), np.zeros((n, 0))
-    values, shapes = np.zeros(count), np.zeros((0, 0))
-    for _ in range(_STEPS):
+    x = held.solve(_inertia(m, np.random.default_rng(0).normal(size=(n, count + _MORE))))
+    basis, loads, solved = list[FloatArray](), list[FloatArray](), list[FloatArray]()
+    values, shapes, projected = np.zeros(count), np.zeros((0, 0)), np.zeros((0, 0))
+    for _ in range(min(_STEPS, held.dimension // x.shape[1])):
         for _ in range(2):
-            x = x - basis @ (loads.T @ x)
-            load = inertia(x)
+            for each, its_load in zip(basis, loads, strict=True):
+                x = x - each @ (its_load.T @ x)
+            load = _inertia(m, x)
             squares, turned = np.linalg.eigh(x.T @ load)
             kept = squares > _SMALL * squares[-1]
             turned = turned[:, kept] / np.sqrt(squares[kept])
             x, load = x @ turned, load @ turned
-        basis, loads = np.concatenate([basis, x], axis=1), np.concatenate([loads, load], axis=1)
+        basis.append(x)
+        loads.append(load)
         x = held.solve(load)
-        moved = np.concatenate([moved, x], axis=1)
-        projected = loads.T @ moved
+        solved.append(x)
+        column = np.concatenate([each.T @ x for each in loads])
+        projected = np.block([[projected, column[: len(projected)]], [column.T]])
         before = values
         values, shapes = np.linalg.eigh(0.5 * (projected + projected.T))
         values, shapes = values[: -count - 1 : -1], shapes[:, : -count - 1 : -1]
         if np.abs(values - before).max() <= _CONVERGED * values[0]:
             break
-    return 1.0 / values, np.asarray(moved @ shapes)
+    ends = np.cumsum([each.shape[1] for each in solved])
+    parts = zip(solved, np.split(shapes, ends[:-1]), strict=True)
+    return 1.0 / values, np.asarray(sum(each @ shape for each, shape in parts))

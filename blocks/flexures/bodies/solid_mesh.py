@@ -24,13 +24,14 @@ NodeSet: TypeAlias = (
 
 _LARGEST = 100.0  # m: meshes of mechanisms that are larger are in millimeters
 _FLAT = 1e-9  # of the size: cells without a volume, and nodes in a plane
+_CHUNK = 64  # elements whose matrices are computed together, in the cache
 _KINDS = {"tetra": "Tet", "tetra10": "Tet", "hexahedron": "Hex", "hexahedron20": "Hex"}
 
 
 def solid_matrices(
     mesh: Any, material: Material, interfaces: Mapping[str, NodeSet], attempt: str
 ) -> tuple[Any, Any, FloatArray, dict[str, npt.NDArray[np.intp]], Recovery]:
-    """Return M, K, nodes, the nodes of interfaces, and stresses of quadratic elements on a mesh.
+    """Return m, K, nodes, the nodes of interfaces, and stresses of quadratic elements on a mesh.
 
     The element stiffness is that of isotropic elasticity with Lamé's constants λ and μ, where g_i
     are the gradients of the shape functions::
@@ -49,23 +50,23 @@ def solid_matrices(
     grid = make(points.T.copy(), cells.T.copy())
     basis = skfem.Basis(grid, element(), intorder=4)
     nodes, dofs = basis.doflocs.T, basis.element_dofs
-    weights = basis.dx
-    values = np.stack([np.broadcast_to(np.asarray(each[0]), weights.shape) for each in basis.basis])
-    slopes = _slopes(basis)
+    values = np.stack([np.asarray(each[0])[0] for each in basis.basis])
     E, nu, rho = material.youngs_modulus, material.poissons_ratio, material.density
     mu, lame = E / (2.0 * (1.0 + nu)), E * nu / ((1.0 + nu) * (1.0 - 2.0 * nu))
-    H = np.einsum("iaeq,jbeq->eiajb", slopes * weights, slopes, optimize=True)
-    blocks = lame * H + mu * H.transpose(0, 1, 4, 3, 2)
-    work = mu * np.einsum("eiaja->eij", H)
-    for axis in range(3):
-        blocks[:, :, axis, :, axis] += work
-    masses = rho * np.einsum("ieq,jeq->eij", values * weights, values, optimize=True)
-    import scipy.sparse as sparse
-
-    count = len(nodes)
+    one = np.eye(3)
+    # stiffness by products of gradients, of shape (3, 3, 3, 3)
+    law = lame * np.einsum("ca,db->cdab", one, one) + mu * np.einsum("cb,da->cdab", one, one)
+    law = (law + mu * np.einsum("cd,ab->cdab", one, one)).reshape(9, 9)
+    size, count = len(dofs), len(nodes)
+    blocks = np.empty((dofs.shape[1], size, size, 3, 3))
+    slopes, weights = _slopes(basis), basis.dx[:, np.newaxis]
+    for part in np.array_split(np.arange(len(blocks)), -(-len(blocks) // _CHUNK)):
+        g = slopes[part].reshape(len(part), 3 * size, -1)
+        H = ((g * weights[part]) @ g.swapaxes(1, 2)).reshape(-1, size, 3, size, 3)
+        blocks[part] = (H.swapaxes(2, 3).reshape(-1, 9) @ law).reshape(-1, size, size, 3, 3)
     K = assembled(blocks, dofs.T, count)
-    m = assembled(masses[:, :, np.newaxis, :, np.newaxis], dofs.T, count)
-    M = sparse.kron(m, np.eye(3), format="csr")
+    masses = np.einsum("iq,jq,eq->eij", values, values, rho * basis.dx, optimize=True)
+    m = assembled(masses[..., np.newaxis, np.newaxis], dofs.T, count).tocsr()
     found = {}
     for name, wanted in mapping(interfaces, "node sets by interfaces", attempt).items():
         chosen = nodes_of(name, wanted, nodes, points, sets, attempt)
@@ -93,19 +94,20 @@ def solid_matrices(
             found[c] = np.einsum("eqabn,eqabm->nm", G, carried, optimize=True)
         return found
 
-    return M, K, nodes, found, Recovery(points, stresses, stiffening)
+    return m, K, nodes, found, Recovery(points, stresses, stiffening)
 
 
 def _slopes(basis: Any) -> FloatArray:
-    """Return the gradients (i, 3, e, q) of the shape functions of all elements."""
+    """Return the gradients (e, i, 3, q) of the shape functions of all elements."""
     shape = 3, *basis.dx.shape
-    return np.stack([np.broadcast_to(each[0].grad, shape) for each in basis.basis])
+    slopes = [np.broadcast_to(each[0].grad, shape).swapaxes(0, 1) for each in basis.basis]
+    return np.stack(slopes, axis=1)
 
 
 def _gradients(slopes: FloatArray, dofs: npt.NDArray[np.intp], shapes: FloatArray) -> FloatArray:
     """Return ∂u_a/∂x_b of displacements (3 m, n) at points of elements, as (e, q, a, b, n)."""
     moved = shapes.reshape(len(shapes) // 3, 3, shapes.shape[1])[dofs]
-    return np.asarray(np.einsum("ibeq,iean->eqabn", slopes, moved, optimize=True))
+    return np.asarray(np.einsum("eibq,iean->eqabn", slopes, moved, optimize=True))
 
 
 def _stresses(gradients: FloatArray, lame: float, mu: float) -> FloatArray:

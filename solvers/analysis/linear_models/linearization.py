@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from flexure.blocks.multibody import MultibodyTree
 from flexure.diagrams.checks.errors import EvaluationError, TraceError, quoted, warn
+from flexure.diagrams.concurrency.one_thread import in_one_thread
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.contexts.updates import require_start
 from flexure.diagrams.contexts.value_places import Place, Way
@@ -24,7 +25,6 @@ from flexure.solvers.analysis.equations.equations import (
     state_names,
 )
 from flexure.solvers.analysis.equations.linear_notes import gains, linear_notes
-from flexure.solvers.analysis.equations.one_thread import in_one_thread
 from flexure.solvers.analysis.equations.tangents import (
     constraint_ports,
     quaternions_and_locked,

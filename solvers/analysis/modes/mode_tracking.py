@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from flexure.diagrams.checks.arguments import require
 from flexure.diagrams.checks.errors import ValueRefusedError
+from flexure.diagrams.concurrency.one_thread import in_one_thread
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.contexts.value_places import Place, path_of
 from flexure.diagrams.interface.html import Shown, heading
@@ -21,7 +22,6 @@ from flexure.diagrams.values.arrays import FloatArray, as_numbers
 from flexure.diagrams.values.handles import start_context
 from flexure.diagrams.values.tables import Table
 from flexure.solvers.analysis.equations.equations import find_varied
-from flexure.solvers.analysis.equations.one_thread import in_one_thread
 from flexure.solvers.analysis.modes.modes import MODE_COLUMNS, Mode, Modes, checked_number, modes
 from flexure.solvers.analysis.modes.spectrum import Branch, ComplexArray
 from flexure.solvers.analysis.operating_points.equilibria import equilibrium

@@ -11,6 +11,7 @@ import numpy as np
 
 from flexure.diagrams.checks.arguments import is_whole, require
 from flexure.diagrams.checks.errors import EvaluationError, ValueRefusedError, warn
+from flexure.diagrams.concurrency.one_thread import in_one_thread
 from flexure.diagrams.concurrency.threads import cached_property
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.contexts.updates import require_start
@@ -23,7 +24,6 @@ from flexure.diagrams.values.handles import start_context
 from flexure.diagrams.values.tables import Table
 from flexure.solvers.analysis.equations.equations import Equations, refuse_sampled, state_names
 from flexure.solvers.analysis.equations.linear_notes import linear_notes
-from flexure.solvers.analysis.equations.one_thread import in_one_thread
 from flexure.solvers.analysis.equations.tangents import require_holding
 from flexure.solvers.analysis.forces_at_rest.hidden_motions import warn_of_hidden_motions
 from flexure.solvers.analysis.modes.minimal_coordinates import MinimalCoordinates

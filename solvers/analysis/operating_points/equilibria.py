@@ -16,6 +16,7 @@ from flexure.diagrams.checks.errors import (
     UnknownNameError,
     quoted,
 )
+from flexure.diagrams.concurrency.one_thread import in_one_thread
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.contexts.updates import require_start
 from flexure.diagrams.contexts.value_places import Way, find_place, several, shows_state
@@ -31,7 +32,6 @@ from flexure.solvers.analysis.equations.equations import (
     refuse_sampled,
     state_names,
 )
-from flexure.solvers.analysis.equations.one_thread import in_one_thread
 from flexure.solvers.analysis.equations.tangents import open_stops, require_holding
 from flexure.solvers.analysis.forces_at_rest.misleading_limits import (
     warn_of_misleading_limits,

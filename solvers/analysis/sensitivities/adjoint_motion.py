@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from flexure.diagrams.checks.errors import NonFiniteError, TraceError
+from flexure.diagrams.concurrency.one_thread import in_one_thread
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.contexts.updates import initialize
 from flexure.diagrams.contexts.value_places import Place
@@ -24,7 +25,6 @@ from flexure.diagrams.values.arrays import FloatArray
 from flexure.solvers.analysis.equations.assembled_slopes import AssembledSlopes
 from flexure.solvers.analysis.equations.equations import Variable, read_equations, shown
 from flexure.solvers.analysis.equations.kept_equations import TracedEquations, kept_equations
-from flexure.solvers.analysis.equations.one_thread import in_one_thread
 from flexure.solvers.analysis.sensitivities.event_slopes import BREAK, Instant, pulled
 from flexure.solvers.analysis.sensitivities.interpreted_motion import exact_jacobian
 from flexure.solvers.analysis.sensitivities.motion_derivatives import (

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from flexure.diagrams.checks.errors import NonFiniteError
+from flexure.diagrams.concurrency.one_thread import in_one_thread
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.contexts.value_places import Place
 from flexure.diagrams.values.arrays import FloatArray, freeze
 from flexure.solvers.analysis.equations.equations import Equations, Variable
-from flexure.solvers.analysis.equations.one_thread import in_one_thread
 from flexure.solvers.analysis.linear_models.prescribed_inputs import Drive
 from flexure.solvers.analysis.sensitivities.long_motions import LongMotions
 from flexure.solvers.integration.guard.progress_limits import Pace

@@ -14,12 +14,12 @@ from functools import partial
 import numpy as np
 
 from flexure.diagrams.checks.errors import TraceError
+from flexure.diagrams.concurrency.one_thread import in_one_thread
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.contexts.value_places import Place
 from flexure.diagrams.values.arrays import FloatArray
 from flexure.solvers.analysis.equations.equations import Variable, read_equations, shown
 from flexure.solvers.analysis.equations.kept_equations import TracedEquations, kept_equations
-from flexure.solvers.analysis.equations.one_thread import in_one_thread
 from flexure.solvers.analysis.linear_models.prescribed_inputs import Drive
 from flexure.solvers.integration.guard.chattering import find_jump
 from flexure.solvers.integration.guard.failures import chattering, jump_of_derivative, no_progress

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from flexure.blocks.multibody import ForceElement
 from flexure.diagrams.checks.arguments import count_of, flag, require
 from flexure.diagrams.checks.errors import EvaluationError, ValueRefusedError, quoted, warn
+from flexure.diagrams.concurrency.one_thread import in_one_thread
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.interface.html import heading
 from flexure.diagrams.interface.lazy_names import Deferred
@@ -22,7 +23,6 @@ from flexure.diagrams.values.arrays import FloatArray, as_number, check_bounds
 from flexure.diagrams.values.handles import start_context
 from flexure.diagrams.values.tables import Table
 from flexure.solvers.analysis.equations.equations import Variable, find_variables
-from flexure.solvers.analysis.equations.one_thread import in_one_thread
 from flexure.solvers.analysis.forces_at_rest.misleading_limits import (
     warn_of_misleading_limits,
 )

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from flexure.diagrams.checks.arguments import is_whole, require
 from flexure.diagrams.checks.errors import FlexureError, warn
 from flexure.diagrams.checks.extras import import_extra
+from flexure.diagrams.concurrency.one_thread import in_one_thread
 from flexure.diagrams.concurrency.threads import cached_property
 from flexure.diagrams.contexts.by_path import ByPath
 from flexure.diagrams.contexts.context import Context
@@ -33,7 +34,6 @@ from flexure.diagrams.values.arrays import FloatArray, as_number, check_bounds, 
 from flexure.diagrams.values.handles import start_context
 from flexure.diagrams.values.tables import Table
 from flexure.solvers.analysis.equations.equations import find_ports
-from flexure.solvers.analysis.equations.one_thread import in_one_thread
 from flexure.solvers.analysis.forces_at_rest.misleading_limits import (
     warn_of_misleading_limits,
 )

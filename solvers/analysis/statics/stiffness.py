@@ -14,6 +14,7 @@ from flexure.blocks.multibody.bodies.bodies import Body, Frame, FrameLike, as_fr
 from flexure.blocks.multibody.trees.component_names import SPATIAL_FORCE
 from flexure.diagrams.checks.arguments import one_of
 from flexure.diagrams.checks.errors import EvaluationError, UnknownNameError
+from flexure.diagrams.concurrency.one_thread import in_one_thread
 from flexure.diagrams.concurrency.threads import cached_property
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.interface.html import heading, note
@@ -23,7 +24,6 @@ from flexure.diagrams.systems.system import System, require_system
 from flexure.diagrams.values.arrays import FloatArray, as_number, check_bounds, freeze
 from flexure.diagrams.values.handles import start_context
 from flexure.diagrams.values.tables import Table
-from flexure.solvers.analysis.equations.one_thread import in_one_thread
 from flexure.solvers.analysis.forces_at_rest.hidden_motions import warn_of_hidden_motions
 from flexure.solvers.analysis.forces_at_rest.misleading_limits import (
     warn_of_misleading_limits,

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from flexure.blocks.math import rotation_vector_from_rotation
 from flexure.blocks.multibody.bodies.bodies import FrameLike
 from flexure.diagrams.checks.arguments import flag, one_of, require
+from flexure.diagrams.concurrency.one_thread import in_one_thread
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.contexts.value_places import path_of
 from flexure.diagrams.interface.html import Shown, heading
@@ -20,7 +21,6 @@ from flexure.diagrams.systems.system import System, require_system
 from flexure.diagrams.values.arrays import FloatArray
 from flexure.diagrams.values.handles import start_context
 from flexure.diagrams.values.tables import Table
-from flexure.solvers.analysis.equations.one_thread import in_one_thread
 from flexure.solvers.analysis.modes.mode_tracking import (
     Equilibria,
     varied_columns,

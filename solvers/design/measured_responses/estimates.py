@@ -10,8 +10,8 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from flexure.diagrams.concurrency.one_thread import in_one_thread
 from flexure.diagrams.values.arrays import FloatArray
-from flexure.solvers.analysis.equations.one_thread import in_one_thread
 
 ComplexArray: TypeAlias = npt.NDArray[np.complex128]
 

@@ -9,10 +9,10 @@ from typing import Protocol
 import numpy as np
 
 from flexure.blocks.multibody import MultibodyTree, Plant
+from flexure.diagrams.concurrency.one_thread import in_one_thread
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.contexts.value_places import Way
 from flexure.diagrams.values.arrays import FloatArray
-from flexure.solvers.analysis.equations.one_thread import in_one_thread
 from flexure.solvers.analysis.operating_points.equilibria import settled
 from flexure.solvers.design.objectives.measures import Measure, Piece, Seen
 from flexure.solvers.design.objectives.parametric_models import ParametricModel

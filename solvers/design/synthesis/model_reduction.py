@@ -12,10 +12,10 @@ import numpy.typing as npt
 
 from flexure.diagrams.checks.arguments import count_of, flag, one_of
 from flexure.diagrams.checks.errors import ValueRefusedError
+from flexure.diagrams.concurrency.one_thread import in_one_thread
 from flexure.diagrams.concurrency.threads import cached_property
 from flexure.diagrams.interface.result_classes import Answer
 from flexure.diagrams.values.arrays import FloatArray, bounded, freeze
-from flexure.solvers.analysis.equations.one_thread import in_one_thread
 from flexure.solvers.analysis.frequency.norms import gramian, norms, require_transfer
 from flexure.solvers.analysis.frequency.quadratic_search import peak_gain
 from flexure.solvers.analysis.linear_models.linear_model import LinearModel

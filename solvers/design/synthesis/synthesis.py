@@ -10,9 +10,9 @@ import numpy as np
 
 from flexure.blocks.linear_systems.state_space import AffineSystem, StateSpace
 from flexure.diagrams.checks.errors import ValueRefusedError
+from flexure.diagrams.concurrency.one_thread import in_one_thread
 from flexure.diagrams.interface.html import Shown, fold, heading
 from flexure.diagrams.values.arrays import bounded, freeze
-from flexure.solvers.analysis.equations.one_thread import in_one_thread
 from flexure.solvers.analysis.frequency.norms import norms
 from flexure.solvers.analysis.frequency.quadratic_search import peak_gain
 from flexure.solvers.analysis.linear_models.linear_model import LinearModel

@@ -11,6 +11,7 @@ import numpy as np
 
 from flexure.diagrams.checks.arguments import generator, is_whole, items_of, require
 from flexure.diagrams.checks.errors import EvaluationError, ValueRefusedError, quoted, warn
+from flexure.diagrams.concurrency.one_thread import in_one_thread
 from flexure.diagrams.contexts.by_path import ByPath
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.contexts.value_places import Way, find_place, path_of, several
@@ -21,7 +22,6 @@ from flexure.diagrams.systems.system import System, require_system
 from flexure.diagrams.values.arrays import FloatArray, bounded
 from flexure.diagrams.values.handles import require_root, start_context
 from flexure.diagrams.values.tables import Table
-from flexure.solvers.analysis.equations.one_thread import in_one_thread
 from flexure.solvers.design.objectives.measures import Measure
 from flexure.solvers.design.objectives.rest_metrics import measure_of
 from flexure.solvers.design.optimization.search_space import SearchSpace

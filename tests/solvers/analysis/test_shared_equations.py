@@ -10,11 +10,11 @@ import pytest
 
 import flexure as fx
 from flexure.diagrams.checks.errors import TraceError
+from flexure.diagrams.concurrency.one_thread import _libraries, in_one_thread
 from flexure.diagrams.contexts.value_places import find_place
 from flexure.diagrams.values.arrays import FloatArray
 from flexure.solvers.analysis.equations import equations, shared_equations
 from flexure.solvers.analysis.equations.equations import find_variables
-from flexure.solvers.analysis.equations.one_thread import _libraries, in_one_thread
 from flexure.solvers.analysis.forces_at_rest.static_equations import StaticEquations
 from flexure.solvers.native.emission import jacobian_emission
 from tests.support.mechanics.beams import cantilever

@@ -8,8 +8,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy import sparse
 
 import flexure as fx
+from flexure.blocks.flexures.bodies.dissection import Cholesky
 from flexure.diagrams.values.arrays import FloatArray
 
 E, NU, RHO = 210e9, 0.3, 7800.0
@@ -330,3 +332,22 @@ def test_buckling_warns_of_bodies_that_do_not_buckle_in_themselves() -> None:
     with pytest.warns(UserWarning, match="does not buckle in itself: 'bar'"):
         found = fx.buckling(plant, {"push": [0.0, 0.0, 0.0, -1.0, 0.0, 0.0]}, num_factors=1)
     assert found.factors[0] == pytest.approx(30.0 / 2.0, rel=1e-4)
+
+
+def test_factors_by_dissection_solve_equations_of_parts_that_are_not_connected() -> None:
+    rng = np.random.default_rng(1)
+    grid = np.stack(np.meshgrid(range(9), range(5), range(4), indexing="ij"), axis=-1)
+    points = np.concatenate([grid.reshape(-1, 3), grid.reshape(-1, 3) + np.array([20.0, 0.0, 0.0])])
+    near = np.linalg.norm(points[:, np.newaxis] - points, axis=2) < 1.8
+    root = np.kron(near, np.ones((3, 3))) * rng.normal(size=(3 * len(points), 3 * len(points)))
+    matrix = root @ root.T + np.eye(len(root))
+    matrix[np.abs(matrix) < 1e-12] = 0.0
+    nodes = np.flatnonzero(points[:, 1] > 0.0)
+    free = (3 * nodes[:, np.newaxis] + np.arange(3)).ravel()
+    loads = rng.normal(size=(len(free), 2))
+    factors = Cholesky(sparse.bsr_array(matrix, blocksize=(3, 3)), points, nodes)
+    expected = np.linalg.solve(matrix[np.ix_(free, free)], loads)
+    assert factors.solve(loads) == pytest.approx(expected, rel=1e-9, abs=1e-9)
+    matrix[free[:3], :] = matrix[:, free[:3]] = 0.0
+    with pytest.raises(np.linalg.LinAlgError):
+        Cholesky(sparse.bsr_array(matrix, blocksize=(3, 3)), points, nodes)
