@@ -8,16 +8,18 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from flexure.blocks.forces.contacts.contact_law import friction_force
 from flexure.blocks.forces.contacts.contact_shapes import ContactShape, contact_shape
 from flexure.blocks.math import RigidTransform, cross, dot
 from flexure.blocks.multibody.bodies.bodies import Body, Frame, FrameLike, as_frame
 from flexure.blocks.multibody.bodies.body_motion import BodyMotion, Placement
 from flexure.blocks.multibody.bodies.body_shape import BodyShape
-from flexure.blocks.multibody.constraints.constraint import Condition, ConstrainedTree
+from flexure.blocks.multibody.constraints.constraint import Condition, ConstrainedTree, Slip
 from flexure.blocks.multibody.constraints.frame_constraints import FrameConstraint
 from flexure.blocks.multibody.constraints.switched_constraint import Row
 from flexure.blocks.multibody.constraints.unilateral_constraint import NEAR, UnilateralConstraint
 from flexure.blocks.multibody.joints.base.closure import Demand
+from flexure.diagrams import scalars
 from flexure.diagrams.checks.arguments import flag
 from flexure.diagrams.checks.errors import DeclarationError
 from flexure.diagrams.values.arrays import Array, bounded
@@ -28,7 +30,7 @@ _UP = np.array([0.0, 0.0, 1.0])
 
 
 class RigidContact(UnilateralConstraint):
-    """Rigid contact between shapes of two bodies, with impacts and without friction.
+    """Rigid contact between shapes of two bodies, with impacts and friction.
 
     Each gap g >= 0 between the shapes behaves as that of a `RigidStop`: at an impact the rate ġ⁻
     becomes ``-e ġ⁻`` by an impulse along the normal, rebounds slower than the ``rest_velocity`` do
@@ -48,8 +50,30 @@ class RigidContact(UnilateralConstraint):
 
     While contacts hold, errors of their gaps decay and are projected away as those of loops.
 
+    With ``friction`` a closed contact with the load λ that slides at its point with the velocity
+    v_t resists by ::
+
+        F = -μ λ v_t/√(v_t·v_t + v_s²)
+
+    F loads its own contact, and both are solved for together. As that of a smooth `Contact`, it
+    does not stick: under a load P along the surface bodies creep with about v_s P/(μ λ).
+
+    In an impact, friction acts with impulses P along the surface at the contacts that push, and
+    leaves ``ġ⁺ = -e ġ⁻`` as it is. With the velocity of sliding u that is left if the gaps do not
+    rebound, either u = 0 and ``|P| <= μ Λ``, or P = -μ Λ u/|u|. If W is what an impulse at a
+    contact adds to its velocity, with the parts n along the normal and t along the surface ::
+
+        u = v_t⁻ - W_tn ġ⁻/W_nn + (W_tt - W_tn W_nt/W_nn) P
+
+    Kinetic energy never grows. For balls, with W_tn = 0, sliding ends, or P is μ Λ against it. For
+    several contacts that load each other, a fixed number of rounds finds P nearly: inside of the
+    cones ``|P| <= μ Λ``, with less kinetic energy.
+
     Restitution and ``rest_velocity`` are parameters of the tree, ``<name>_restitution`` and
-    ``<name>_rest_velocity``.
+    ``<name>_rest_velocity``; so are ``friction`` and ``transition_velocity``. With friction there
+    are the outputs ``<name>.friction_force``, in N in the world, on the shape that is not a
+    half-space, else on A, for each gap, and ``<name>.non_conservative_power`` in W. The
+    ``<name>.dissipated_energy`` of impacts includes friction.
 
     Parameters
     ----------
@@ -71,18 +95,37 @@ class RigidContact(UnilateralConstraint):
     rest_velocity : float, optional
         Rate >= 0 in m/s of the slowest rebound; by default 1e-4 of the rate with which a pendulum
         of the length of the mechanism's longest link moves.
+    friction : float, optional
+        Coefficient of friction μ >= 0. By default there is none, and no such parameter.
+    transition_velocity : float, optional
+        Velocity v_s > 0 in m/s up to which friction grows; required with friction.
 
     Raises
     ------
     DeclarationError
-        When shapes are no pair of the table, or both are on one body.
+        When shapes are no pair of the table, or both are on one body, or only one of ``friction``
+        and ``transition_velocity`` is given.
     ValueRefusedError
         When a number is out of range or not finite.
+    EvaluationError
+        When friction presses its own contact by more than it takes to cause it, so that rigid
+        bodies have several motions or none (Painlevé's paradox).
 
     See Also
     --------
     RigidStop : Stops at the limits of the coordinates of a joint.
     Contact : Compliant contact with friction, of more shapes.
+
+    Notes
+    -----
+    Friction has no torque about the normal, and none against rolling. Several closed contacts share
+    a load that statics do not divide, as the legs of a table, by the least sum of squares, and
+    their friction follows these shares.
+
+    In the plane the impulse is that of A. Chatterjee, A. Ruina, A new algebraic rigid-body
+    collision law based on impulse space considerations, Journal of Applied Mechanics 65 (1998)
+    939-951, with no restitution along the surface. In space sliding may turn during an impact,
+    which one impulse neglects.
 
     Examples
     --------
@@ -120,6 +163,8 @@ class RigidContact(UnilateralConstraint):
         inside: bool = False,
         restitution: npt.ArrayLike,
         rest_velocity: npt.ArrayLike | None = None,
+        friction: float | None = None,
+        transition_velocity: float | None = None,
     ) -> None:
         super().__init__(name)
         attempt = f"Cannot make constraint '{name}'"
@@ -145,7 +190,28 @@ class RigidContact(UnilateralConstraint):
                 found=f"{A.kind} and {B.kind}, of sizes {A.size} and {B.size} m",
                 remedy="Use the compliant Contact, or spheres along edges and corners",
             )
-        self._gaps = _Gaps(name, *places, sign=-1.0 if is_inside else 1.0)
+        if (friction is None) != (transition_velocity is None):
+            raise DeclarationError(
+                attempt,
+                expected="friction with a transition_velocity, or neither",
+                found=f"friction={friction!r}, transition_velocity={transition_velocity!r}",
+                remedy="Choose a transition velocity far below those of sliding, such as 1e-3",
+            )
+        if friction is not None and transition_velocity is not None:
+            what = f"{attempt} with this"
+            self._friction = (
+                bounded(friction, f"{what} friction", lower=0.0),
+                bounded(
+                    transition_velocity,
+                    f"{what} transition_velocity",
+                    lower=0.0,
+                    exclusive=True,
+                    unit="m/s",
+                ),
+            )
+            self.has_friction = True
+            self.outputs = (*self.outputs, "friction_force", "non_conservative_power")
+        self._gaps = _Gaps(name, *places, sign=-1.0 if is_inside else 1.0, rubs=self.has_friction)
         self.rows = tuple(Row(k, 1.0) for k in range(self._gaps.num_equations))
         self._restitution = bounded(
             restitution, f"{attempt} with this restitution", lower=0.0, upper=1.0
@@ -180,6 +246,14 @@ class RigidContact(UnilateralConstraint):
         self._parameters["rest_velocity"] = tree.declare_numeric_parameter(
             f"{self.name}_rest_velocity", slowest, unit="m/s", lower=0.0
         )
+        if self.has_friction:
+            friction, slow = self._friction
+            self._parameters["friction"] = tree.declare_numeric_parameter(
+                f"{self.name}_friction", friction, lower=0.0
+            )
+            self._parameters["transition_velocity"] = tree.declare_numeric_parameter(
+                f"{self.name}_transition_velocity", slow, unit="m/s", lower=0.0, exclusive=True
+            )
         self._declare_dissipated(tree)
 
     def _open(self, context: Any) -> Condition:
@@ -225,10 +299,19 @@ class RigidContact(UnilateralConstraint):
     ) -> Condition:
         """Return the equations, with zero errors and rates of those that do not hold."""
         held, found = self.held(context), self._gaps.condition(context, placements, motions)
+        slips = found.slips
+        if self.has_friction:
+            mu = self._parameters["friction"](context)
+            slow = self._parameters["transition_velocity"](context)
+            slips = [
+                Slip(*slip[:2], mu, friction_force(1.0, scalars.array(slip.rates), mu, slow))
+                for slip in slips
+            ]
         return found._replace(
             errors=[h * error for h, error in zip(held, found.errors, strict=True)],
             rates=[h * rate for h, rate in zip(held, found.rates, strict=True)],
             held=held,
+            slips=slips,
         )
 
     def start_problem(self, context: Any) -> str | None:
@@ -255,13 +338,15 @@ class _Gaps(FrameConstraint):
         place_b: tuple[Frame, ContactShape],
         *,
         sign: float,
+        rubs: bool,
     ) -> None:
         (on_a, A), (on_b, B) = place_a, place_b
         super().__init__(name, Frame("F", on_b, B.pose), Frame("M", on_a, A.pose))
         self._is_flat = B.kind == "half_space"
         self._points = A.points(A.size)
-        self._sign = sign
-        self._offset = -float(A.size[0]) if A.is_round else 0.0
+        self._sign, self._rubs = sign, rubs
+        self._radius = float(A.size[0]) if A.is_round else 0.0
+        self._offset = -self._radius
         self._offset -= 0.0 if self._is_flat else sign * float(B.size[0])
 
     @property
@@ -287,5 +372,16 @@ class _Gaps(FrameConstraint):
             sign = self._sign
             row = sign * np.concatenate([cross(arm, n), n])
             bias = sign * (dot(n, cross(w, cross(w, arm))) + curved)
-            found.append(Demand(sign * distance + self._offset, row, bias))
+            slides: Sequence[Array] = ()
+            if self._rubs:
+                lever = arm - sign * self._radius * n
+                slides = [np.concatenate([cross(lever, t), t]) for t in _tangents(n)]
+            found.append(Demand(sign * distance + self._offset, row, bias, slides))
         return found
+
+
+def _tangents(n: Array) -> tuple[Array, Array]:
+    """Return two directions at right angles to a normal and to each other."""
+    across = cross(n, np.where(n[0] * n[0] < 0.5, np.eye(3)[0], np.eye(3)[1]))
+    first = across / np.sqrt(dot(across, across))
+    return first, cross(n, first)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
 from itertools import accumulate, islice
 from operator import add
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -67,6 +67,7 @@ class UpheldEquations:
         self._columns = _columns(self.rows)
         diagonal = [column[j] for j, column in enumerate(self._columns)]
         self._compliances = self._by_constraint(diagonal)
+        self._factored: Any = None  # what holds, and what solves then, of the last call
 
     def multipliers(
         self,
@@ -78,23 +79,22 @@ class UpheldEquations:
         Which equations hold is what the conditions say when it is not given.
         """
         held = self._held if held is None else held
-        changes = self._changes(wanted, held, self._regularization)
+        if self._factored is None or self._factored[0] is not held:
+            self._factored = held, self._factors(held, self._regularization)
+        changes = self._factored[1](wanted)
         return self._by_constraint([reduce(add, each) for each in zip(*changes, strict=True)])
 
-    def _changes(
-        self,
-        wanted: Sequence[Array],
-        held: Sequence[Sequence[Array] | None],
-        regularization: Array,
-    ) -> list[list[Array]]:
-        """Return the multipliers without any refinement, and what each refinement adds to them."""
+    def _factors(
+        self, held: Sequence[Sequence[Array] | None], regularization: Array
+    ) -> Callable[[Sequence[Array]], list[list[Array]]]:
+        """Return what solves for multipliers, without any refinement, and by each what it adds."""
         added = [e for each in self._compliances for e in _added(each, regularization)]
         holds = [
             hold
             for rows, each in zip(self.rows, held, strict=True)
             for hold in ([1.0] * len(rows) if each is None else each)
         ]
-        return _solve(self._columns, added, [w for each in wanted for w in each], holds)
+        return _solver(self._columns, added, holds)
 
     def inaccuracy(
         self, wanted: Sequence[Array], regularization: float
@@ -115,7 +115,7 @@ class UpheldEquations:
         shares : list of float
             How much of it comes from each constraint.
         """
-        found = self._changes(wanted, self._held, regularization)
+        found = self._factors(self._held, regularization)(wanted)
         changes = [self._by_constraint(each) for each in found]
         first, second, third = (_largest(self.added(each)) for each in changes)
         last = zip(changes[-1], self._compliances, strict=True)
@@ -123,6 +123,17 @@ class UpheldEquations:
         if third <= _ROUNDING * first:
             return 0.0, shares
         return third / first * (third / (second - third) if third < 0.5 * second else 1.0), shares
+
+    def response(
+        self, push: Push, held: Sequence[Sequence[Array] | None] | None = None
+    ) -> tuple[dict[int, Array], list[Array]]:
+        """Return the rates of pushes under a push that the equations resist, and the multipliers.
+
+        The rates are by numbers of outboard bodies, as those of `pushed`.
+        """
+        wanted = [-scalars.array([row.along(push.rates) for row in rows]) for rows in self.rows]
+        values = self.multipliers(wanted, held)
+        return self.pushed(push.rates, values), values
 
     def compliances(self) -> list[Array]:
         """Return what a multiplier of 1 adds to its own equation, for each constraint."""
@@ -235,13 +246,10 @@ def _added(compliances: Array, regularization: Array) -> Array:
     return regularization * np.where(compliances > 0.0, scales, 1.0)
 
 
-def _solve(
-    columns: Sequence[Mapping[int, Array]],
-    added: Sequence[Array],
-    wanted: Sequence[Array],
-    holds: Sequence[Array],
-) -> list[list[Array]]:
-    """Solve the equations that hold, redundant ones included; the other multipliers are zero."""
+def _solver(
+    columns: Sequence[Mapping[int, Array]], added: Sequence[Array], holds: Sequence[Array]
+) -> Callable[[Sequence[Array]], list[list[Array]]]:
+    """Return what solves equations that hold, redundant ones included; other multipliers are 0."""
     # The solution is the sum of what is returned: without any refinement, and by each. Of A x = b
     # with ε D on the diagonal of A, the rest b - A x after a solution dx is ε D dx, so that
     # refinements need no product with A.
@@ -251,11 +259,16 @@ def _solve(
     for j, hold in enumerate(holds):
         regular[j][j] = regular[j][j] + (1.0 - hold) + added[j]
     factors = _Factors(regular)
-    changes = [factors.solve([h * w for h, w in zip(holds, wanted, strict=True)])]
-    for _ in range(_REFINEMENTS):
-        rest = [e * dx for e, dx in zip(added, changes[-1], strict=True)]
-        changes.append(factors.solve(rest))
-    return changes
+
+    def solve(wanted: Sequence[Array]) -> list[list[Array]]:
+        right = (w for each in wanted for w in each)
+        changes = [factors.solve([h * w for h, w in zip(holds, right, strict=True)])]
+        for _ in range(_REFINEMENTS):
+            rest = [e * dx for e, dx in zip(added, changes[-1], strict=True)]
+            changes.append(factors.solve(rest))
+        return changes
+
+    return solve
 
 
 def _largest(values: Array) -> float:

@@ -9,6 +9,10 @@ import numpy as np
 
 from flexure.blocks.math import dot
 from flexure.blocks.multibody.constrained_dynamics.constrained_motion import Multipliers
+from flexure.blocks.multibody.constrained_dynamics.contact_friction import (
+    ContactFriction,
+    eliminate,
+)
 from flexure.blocks.multibody.constraints.constraint import constraint_forces
 from flexure.blocks.multibody.constraints.sticking_constraint import LoadedFriction
 from flexure.blocks.multibody.trees.coupled_inertia import added_forces
@@ -54,11 +58,12 @@ def transmitted_under(
 
 
 def with_loaded_friction(tree: TreeDynamics, context: Any, found: Multipliers) -> Multipliers:
-    """Return multipliers and rates together with the friction that follows the loads of joints.
+    """Return multipliers and rates with the friction that follows loads: of contacts, of joints.
 
-    Each friction τ_i, with its coefficient in the direction of its slip s_i, loads joints itself.
-    With the reactions R that are there without friction, their changes G_j by a friction of 1, and
-    the sum N of the sizes of the parts that rub, it solves ::
+    The friction of contacts is in proportion to their multipliers, and part of all that follows.
+    Each friction τ_i of a joint, with its coefficient in the direction of its slip s_i, loads
+    joints itself. With the reactions R without it, their changes G_j by a friction of 1, and the
+    sum N of the sizes of the parts that rub, it solves ::
 
         τ_i + s_i N_i(R + Σ G_j τ_j) = 0
 
@@ -71,20 +76,21 @@ def with_loaded_friction(tree: TreeDynamics, context: Any, found: Multipliers) -
     EvaluationError
         When the radius is larger: there may be several solutions, or none (Painlevé's paradox).
     """
-    frictions = [each for each in tree.frictions if isinstance(each, LoadedFriction)]
-    if not frictions or found.equations is None:
-        return found
     equations = found.equations
+    if equations is None:
+        return found
+    names = [each.name for each in tree.constraints]
+    contacts = ContactFriction(equations, tree.conditions(context), names)
+    rates, values = contacts.rubbing(found.rates, found.values)
+    found = found._replace(rates=rates, values=values)
+    frictions = [each for each in tree.frictions if isinstance(each, LoadedFriction)]
+    if not frictions:
+        return found
     responses = []
     for friction in frictions:
         assert friction.index is not None  # the plant builder numbers constraints before
-        push = equations.rows[friction.index][0]
-        wanted = [
-            -scalars.array([row.along(push.rates) for row in rows]) for rows in equations.rows
-        ]
-        values = equations.multipliers(wanted)
-        rates = equations.articulation.rates(equations.pushed(push.rates, values))
-        responses.append((rates, values))
+        pushed, values = equations.response(equations.rows[friction.index][0])
+        responses.append(contacts.rubbing(equations.articulation.rates(pushed), values))
 
     def reactions(rates: Array, values: Sequence[Array]) -> list[Array]:
         carried, placements = transmitted_under(tree, context, rates, values), tree.placements
@@ -117,13 +123,13 @@ def _solution(names: Sequence[str], s: Array, loads: Sequence[_Load]) -> Array:
     tau, unit = np.zeros(len(names)), np.eye(len(names))
     for _ in range(_STEPS):
         sizes, slopes = _strengths(loads, tau)
-        tau = tau - _solve(unit + s[:, None] * slopes, tau + s * sizes)
+        tau = tau - eliminate(unit + s[:, None] * slopes, tau + s * sizes)[0]
     sizes, _ = _strengths(loads, tau)
     error = np.abs(tau + s * sizes)
     K = scalars.array([[sum(map(_size, parts)) for parts in changes] for _, changes in loads])
     s = np.abs(s)
     K = s[:, None] * K
-    margin = _solve(unit - K, np.ones(len(names)))
+    margin, _ = eliminate(unit - K, np.ones(len(names)))
     several = np.logical_or(np.min(margin) < 1.0, np.max(margin) > _MOST)
     return scalars.refuse_where(
         np.logical_or(several, np.any(error > _SOLVED * s * sizes)),
@@ -159,17 +165,3 @@ def _strengths(loads: Sequence[_Load], tau: Array) -> tuple[Array, Array]:
         totals.append(total)
         slopes.append(row)
     return scalars.array(totals), scalars.array(slopes)
-
-
-def _solve(A: Array, b: Array) -> Array:
-    """Return x with A x = b for an A whose diagonal prevails; anything if it is singular."""
-    rows = [np.concatenate([A[k], b[k : k + 1]]) for k in range(len(b))]
-    with np.errstate(all="ignore"):
-        for k in range(len(rows)):
-            pivot = rows[k] / rows[k][k]
-            rows = (
-                [row - row[k] * pivot for row in rows[:k]]
-                + [pivot]
-                + [row - row[k] * pivot for row in rows[k + 1 :]]
-            )
-    return scalars.array([row[-1] for row in rows])

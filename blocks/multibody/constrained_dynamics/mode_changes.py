@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from flexure.blocks.multibody.constrained_dynamics.constrained_motion import UpheldEquations
+from flexure.blocks.multibody.constrained_dynamics.contact_friction import Blow, rub
 from flexure.blocks.multibody.constraints.constraint import ConstrainedTree, driven_power
 from flexure.blocks.multibody.constraints.sticking_constraint import StickingConstraint
 from flexure.blocks.multibody.constraints.switched_constraint import (
@@ -268,9 +269,12 @@ def _let_strike(
     # Those that strike and those that rest take part with impulses Λ, so that 0 <= Λ ⊥ ġ⁺ - r >= 0
     # with the rebound r of each. Which impulses are zero is found by pivoting. In sequential
     # impacts only the first one that strikes takes part; the next round lets the next one strike.
+    # Friction then acts at those that push.
+    conditions = tree.conditions(context)
     equations = UpheldEquations(
-        tree.articulation(context), tree.conditions(context), tree.regularization(context)
+        tree.articulation(context), conditions, tree.regularization(context)
     )
+    places = [(int(each.stop.index or 0), each.stop.rows.index(each.row)) for each in contacts]
     if tree.impacts_are_sequential:
         first = _First(np.True_)
         taking_part = [first.of(each.strikes) for each in contacts]
@@ -279,62 +283,75 @@ def _let_strike(
     jumps = [each.rebound - each.rate for each in contacts]
     wanted = _by_constraint(tree, contacts, jumps)
 
-    def blow(
-        pushing: Sequence[Any], wanted: Sequence[Array] = wanted
-    ) -> tuple[list[Any], list[Array], Array, list[Any]]:
+    def held(pushing: Sequence[Any]) -> list[Any]:
         holding = [np.where(each, 1.0, 0.0) for each in pushing]
-        held: list[Any] = [
+        return [
             part if isinstance(constraint, SwitchedConstraint) else None
             for constraint, part in zip(
                 tree.constraints, _by_constraint(tree, contacts, holding), strict=True
             )
         ]
-        multipliers = equations.multipliers(wanted, held)
+
+    def blow(pushing: Sequence[Any], wanted: Sequence[Array] = wanted) -> Blow:
+        multipliers = equations.multipliers(wanted, held(pushing))
         added, pushed = equations.added(multipliers), equations.pushed({}, multipliers)
-        of_stops, after = [], []
-        for contact in contacts:
-            index, joint, row = contact.stop.index, contact.stop.joint, contact.row
-            assert index is not None  # the plant builder numbers constraints before
-            number = contact.stop.rows.index(row)
-            of_stops.append(multipliers[index][number])
+        after = []
+        for contact, (k, n) in zip(contacts, places, strict=True):
+            joint, row = contact.stop.joint, contact.row
             after.append(
-                contact.rate + equations.rows[index][number].along(pushed)
+                contact.rate + equations.rows[k][n].along(pushed)
                 if joint is None
                 else contact.rate + row.sign * added[tree.velocities_of(joint).start + row.k]
             )
-        return of_stops, multipliers, added, after
+        return Blow([multipliers[k][n] for k, n in places], multipliers, added, after)
 
     pushing = taking_part
     coordinates = {(contact.stop.joint or contact.stop, contact.row.k) for contact in contacts}
     for _ in range(min(len(coordinates) - 1, _MOST_PIVOTS)):
-        impulses, _, _, after = blow(pushing)
+        found = blow(pushing)
         pushing = [
             np.logical_and(takes_part, np.where(pushes, impulse >= 0.0, rate < each.rebound))
             for each, takes_part, pushes, impulse, rate in zip(
-                contacts, taking_part, pushing, impulses, after, strict=True
+                contacts, taking_part, pushing, found.impulses, found.after, strict=True
             )
         ]
-    impulses, upheld, added, after = blow(pushing)
+    found = blow(pushing)
     if len(coordinates) > 1:  # what others send away as slowly as no rebound is stays, too
         pushing = [
             np.logical_and(takes_part, np.logical_or(pushes, rate < each.slowest))
             for each, takes_part, pushes, rate in zip(
-                contacts, taking_part, pushing, after, strict=True
+                contacts, taking_part, pushing, found.after, strict=True
             )
         ]
-        impulses, upheld, added, after = blow(pushing)
+        found = blow(pushing)
+    rubbed: Sequence[Array] = [0.0] * len(contacts)
+    if any(each.slips for each in conditions):
+        pushes_by = [
+            impulse * each.compliance
+            for each, impulse in zip(contacts, found.impulses, strict=True)
+        ]
+        loaded = [
+            np.logical_and(pushes, by > each.scale.still)
+            for each, pushes, by in zip(contacts, pushing, pushes_by, strict=True)
+        ]
+        found, rubbed = rub(equations, conditions, places, held(loaded), found)
+        pushing = [  # what bears no load may be sent away, or strikes next
+            np.logical_and(pushes, np.abs(rate - each.rebound) <= each.scale.still)
+            for each, pushes, rate in zip(contacts, pushing, found.after, strict=True)
+        ]
     if any(contact.stop.joint is None for contact in contacts):
         met = [
             np.logical_or(each.held > 0.0, np.where(strikes, pushes, stays > 0.0))
             for each, pushes, stays in zip(contacts, pushing, closed, strict=True)
         ]
         back = [0.0 if each.stop.joint else -each.gap for each in contacts]
-        _, _, displacement, _ = blow(met, _by_constraint(tree, contacts, back))
+        displacement = blow(met, _by_constraint(tree, contacts, back)).added
         values.move(displacement, _any(met))
-    values.add_to_rates(strikes, added)
+    values.add_to_rates(strikes, found.added)
     modes: dict[UnilateralConstraint, list[Any]] = {each.stop: [] for each in contacts}
     lost: dict[UnilateralConstraint, Any] = dict.fromkeys(modes, 0.0)
-    for each, pushes, impulse, stays in zip(contacts, pushing, impulses, closed, strict=True):
+    columns = contacts, pushing, found.impulses, closed, rubbed
+    for each, pushes, impulse, stays, by_friction in zip(*columns, strict=True):
         stop, row = each.stop, each.row
         struck = np.logical_and(strikes, pushes)
         values.set_rate(stop, row, struck, row.sign * each.rebound)
@@ -344,13 +361,13 @@ def _let_strike(
         values.set_position(stop, row, np.logical_or(struck, mode > 0.0), each.limit)
         modes[stop].append(mode)
         work = 0.5 * impulse * (each.rate + each.rebound)
-        lost[stop] = lost[stop] - np.where(struck, work, 0.0)
+        lost[stop] = lost[stop] - np.where(struck, work + by_friction, 0.0)
     result: dict[Any, Array] = {}
     for stop, each_modes in modes.items():
         result[stop.modes] = scalars.array(each_modes)
         result[stop.dissipated] = stop.dissipated(context) + lost[stop]
     if tree.input_impacts is not None:
-        work = np.where(strikes, driven_power(tree, context, upheld), 0.0)
+        work = np.where(strikes, driven_power(tree, context, found.multipliers), 0.0)
         result[tree.input_impacts] = tree.input_impacts(context) - work
     return result
 

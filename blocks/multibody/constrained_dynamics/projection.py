@@ -93,7 +93,7 @@ def equation_row(
 
     It is zero where the equation does not hold now.
     """
-    alone = condition._replace(forces=[condition.forces[k]])
+    alone = condition._replace(forces=[condition.forces[k]], slips=())
     on_bodies = constraint_forces(placements, [alone], [np.ones(1)])
     row = scalars.array(generalized_forces(topology, placements, on_bodies))
     for mobilizer in topology.mobilizers:

@@ -288,6 +288,7 @@ class MultibodyTree(TreeDynamics):
 
     def _declare_switched_outputs(self, constraint: SwitchedConstraint) -> None:
         name = constraint.name
+        needs: list[Prerequisite]
         self.declare_vector_output(
             f"{name}_mode",
             len(constraint.rows),
@@ -305,8 +306,26 @@ class MultibodyTree(TreeDynamics):
                 unit="J",
                 doc="what impacts have taken away so far",
             )
+            if constraint.has_friction:
+                needs = [self.conditions, self.multipliers]
+                self.declare_vector_output(
+                    f"{name}_friction_force",
+                    3 * constraint.num_equations,
+                    constraint.friction_force,
+                    prerequisites=[*needs, self.placements],
+                    unit="N",
+                    doc="friction on the shape that is not a half-space, else on A, at each gap, "
+                    "in the world",
+                )
+                self.declare_vector_output(
+                    f"{name}_non_conservative_power",
+                    1,
+                    constraint.power,
+                    prerequisites=needs,
+                    unit="W",
+                )
         elif isinstance(constraint, StickingConstraint):
-            needs: list[Prerequisite] = [self.moving_velocities, constraint.modes]
+            needs = [self.moving_velocities, constraint.modes]
             follows_load, joint = isinstance(constraint, LoadedFriction), constraint.joint
             self.declare_vector_output(
                 f"{name}_generalized_force",

@@ -19,6 +19,21 @@ from flexure.diagrams.values.arrays import Array, check_name
 from flexure.diagrams.values.state import ContinuousState, DiscreteState
 
 
+class Slip(NamedTuple):
+    """The sliding at a contact along two tangents, and the friction there."""
+
+    rates: Sequence[Array]  # the velocities of sliding
+    forces: Sequence[Mapping[int, Array]]  # as those of a `Condition`, for a unit along each
+    coefficient: Array = 0.0  # the coefficient of friction
+    drags: Sequence[Array] = (0.0, 0.0)  # friction along each tangent by a multiplier of 1
+
+    @property
+    def force(self) -> dict[int, Array]:
+        """The spatial forces of the friction by a multiplier of 1."""
+        (a, b), (along_a, along_b) = self.drags, self.forces
+        return {number: a * F + b * along_b[number] for number, F in along_a.items()}
+
+
 class Condition(NamedTuple):
     """The equations of a constraint at an instant: φ = 0 between positions, then w = 0."""
 
@@ -36,12 +51,13 @@ class Condition(NamedTuple):
     # For each equation 1 where it holds now, and 0 where it does not: its multiplier is zero then.
     # All hold when there is none.
     held: Sequence[Array] | None = None
+    slips: Sequence[Slip] = ()  # the friction of each equation, if they have any
 
 
 def constraint_forces(
     placements: Sequence[Placement], conditions: Sequence[Condition], values: Sequence[Array]
 ) -> dict[int, Array]:
-    """Return the spatial forces of constraints with given multipliers.
+    """Return the spatial forces of constraints with given multipliers, and of their friction.
 
     Parameters
     ----------
@@ -59,7 +75,11 @@ def constraint_forces(
     """
     total: dict[int, Array] = {}
     for condition, multipliers in zip(conditions, values, strict=True):
-        for forces, multiplier in zip(condition.forces, multipliers, strict=True):
+        pairs = [
+            *zip(condition.forces, multipliers, strict=True),
+            *((slip.force, each) for slip, each in zip(condition.slips, multipliers, strict=False)),
+        ]
+        for forces, multiplier in pairs:
             for number, F in forces.items():
                 part = multiplier * F
                 total[number] = total[number] + part if number in total else part

@@ -22,6 +22,7 @@ from flexure.blocks.multibody.constraints.constraint import (
     Condition,
     ConstrainedTree,
     Constraint,
+    Slip,
     constraint_forces,
 )
 from flexure.blocks.multibody.joints.base.checks import unit_axis
@@ -171,17 +172,23 @@ class FrameConstraint(Constraint):
         A = np.concatenate([-cross(w_A, w), steady])
         X_FM = RigidTransform(R_FB @ X_BM.R, p_AM - R_FA @ X_AF.p)
         demands = self.demands(context, X_FM, V)
-        forces = []
-        for each in demands:
-            on_A = rotate_spatial(X_AF.R, shift_spatial_force(-each.row, -p_AM))
-            on_B = rotate_spatial(np.transpose(R_FB), shift_spatial_force(each.row, -p_BM))
-            forces.append({number: F for number, F in ((a, on_A), (b, on_B)) if number})
+
+        def on_bodies(row: Array) -> dict[int, Array]:
+            on_A = rotate_spatial(X_AF.R, shift_spatial_force(-row, -p_AM))
+            on_B = rotate_spatial(np.transpose(R_FB), shift_spatial_force(row, -p_BM))
+            return {number: F for number, F in ((a, on_A), (b, on_B)) if number}
+
         return Condition(
             [each.error for each in demands[: self.num_position_equations]],
             [dot(each.row, V) for each in demands],
             [dot(each.row, A) + each.bias for each in demands],
-            forces,
+            [on_bodies(each.row) for each in demands],
             [{} for _ in demands],
+            slips=[
+                Slip([dot(row, V) for row in each.slides], [on_bodies(row) for row in each.slides])
+                for each in demands
+                if each.slides
+            ],
         )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -24,7 +24,7 @@ class StickingConstraint(SwitchedCoordinates):
     """
 
     MODES = "0 sticks, 1 or -1 slips in that direction"
-    outputs: ClassVar[tuple[str, ...]] = ("mode", "generalized_force", "non_conservative_power")
+    outputs: tuple[str, ...] = ("mode", "generalized_force", "non_conservative_power")
     may_rest = True
 
     def __init__(self, name: str, joint: Joint) -> None:

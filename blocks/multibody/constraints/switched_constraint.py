@@ -134,7 +134,7 @@ class SwitchedConstraint(Constraint):
     #: What the modes mean.
     MODES: ClassVar[str]
     #: What the plant shows of it beside the multipliers.
-    outputs: ClassVar[tuple[str, ...]]
+    outputs: tuple[str, ...]
     #: Whether a velocity rests, too, while its equation does not hold.
     may_rest: ClassVar[bool] = False
 

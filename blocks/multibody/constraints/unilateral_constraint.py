@@ -8,8 +8,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from flexure.blocks.multibody.constraints.constraint import ConstrainedTree
+from flexure.blocks.math import dot
+from flexure.blocks.multibody.constraints.constraint import ConstrainedTree, Slip
 from flexure.blocks.multibody.constraints.switched_constraint import SwitchedConstraint
+from flexure.diagrams import scalars
 from flexure.diagrams.checks.errors import quoted
 from flexure.diagrams.values.arrays import Array
 from flexure.diagrams.values.state import DiscreteState
@@ -25,10 +27,13 @@ class UnilateralConstraint(SwitchedConstraint):
     """
 
     MODES = "1 in contact, 0 open"
-    outputs = ("mode", "dissipated_energy")
+    outputs: tuple[str, ...] = ("mode", "dissipated_energy")
 
     #: How many times larger than those of coordinates gaps and rates may be while contacts hold.
     LEEWAY: ClassVar[tuple[float, float]] = (1.0, 1.0)
+
+    #: Whether there is friction in proportion to the multipliers.
+    has_friction: bool = False
 
     _dissipated: DiscreteState | None = None
 
@@ -66,6 +71,30 @@ class UnilateralConstraint(SwitchedConstraint):
     @abstractmethod
     def rest_velocities(self, context: Any) -> list[Array]:
         """Return the rate of the slowest rebound of each equation."""
+
+    def friction_force(self, context: Any) -> Array:
+        """Return the friction of each equation on the second of the bodies, in the world."""
+        (values, _), (A, B) = self.multipliers(context), self.bodies
+        number = A.number if B.is_world else B.number
+        assert number is not None  # the plant builder numbers bodies before
+        R = self.tree.placements(context)[number].R_WB
+        pairs = zip(self._slips(context), values, strict=True)
+        forces = [value * (R @ slip.force[number][3:]) for slip, value in pairs]
+        return np.concatenate([-force if B.is_world else force for force in forces])
+
+    def power(self, context: Any) -> Array:
+        """Return the power of the friction."""
+        (values, _), slips = self.multipliers(context), self._slips(context)
+        pairs = zip(slips, values, strict=True)
+        return sum(
+            value * dot(scalars.array(slip.drags), scalars.array(slip.rates))
+            for slip, value in pairs
+        )
+
+    def _slips(self, context: Any) -> Sequence[Slip]:
+        assert self.index is not None  # the plant builder numbers constraints before
+        slips: Sequence[Slip] = self.tree.conditions(context)[self.index].slips
+        return slips
 
     def touching(self, context: Any) -> list[Any]:
         """Return for each equation whether the coordinate is at its limit, or beyond it."""

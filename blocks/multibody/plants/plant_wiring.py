@@ -165,7 +165,14 @@ def wire_energies(
     """Add the block with the totals, and the ledger if there is one."""
     constraints = tree.constraints
     names = [element.name for element in elements]
-    frictions = [each.name for each in constraints if isinstance(each, StickingConstraint)]
+    frictions: dict[str, Constraint] = {
+        each.name: each for each in constraints if isinstance(each, StickingConstraint)
+    }
+    frictions |= {  # beside what impacts dissipate
+        f"{each.name}_sliding": each
+        for each in constraints
+        if isinstance(each, UnilateralConstraint) and each.has_friction
+    }
     stops = [each.name for each in constraints if isinstance(each, UnilateralConstraint)]
     if tree.input_impacts is not None:
         stops.append("input_impacts")
@@ -188,8 +195,9 @@ def wire_energies(
         wiring.connect(f"{TREE}.gravity_energy", f"{block.name}.gravity_energy")
         wiring.connect(f"{TREE}.gravity_power", f"{block.name}.gravity_power")
         wiring.connect(f"{TREE}.damping_power", f"{block.name}.damping_{loss}")
-        for name in frictions:
-            wiring.connect(f"{TREE}.{name}_non_conservative_power", f"{block.name}.{name}_{loss}")
+        for name, each in frictions.items():
+            power = f"{TREE}.{each.name}_non_conservative_power"
+            wiring.connect(power, f"{block.name}.{name}_{loss}")
         for element in elements:
             name = f"{block.name}.{element.name}"
             wiring.connect(element.stored_energy, f"{name}_energy")

@@ -104,6 +104,8 @@ def flexure_calls() -> dict[str, Make]:
             inside=True,
             restitution=0.5,
             rest_velocity=1e-3,
+            friction=0.2,
+            transition_velocity=1e-3,
         ),
         "BridgeAmplifier": whole(
             fx.BridgeAmplifier,

@@ -339,7 +339,7 @@ def loaded_bearings() -> fx.Plant:
 
 def rigid_contacts() -> fx.Plant:
     """Return a box that may fall on the ground, on a rope, and a bob that may strike it."""
-    rng, builder = np.random.default_rng(15), fx.PlantBuilder("rigid_contacts")
+    rng, builder = np.random.default_rng(17), fx.PlantBuilder("rigid_contacts")
     box, bob = (hang(builder, kind, builder.world, rng) for kind in ("planar", "ball_quaternion"))
     deep = builder.add_frame("deep", builder.world, (0.0, 0.0, -9.0))
     shape, far = fx.BodyShape.box(size=(0.2, 0.1, 0.1)), fx.BodyShape.sphere(radius=9.0)
@@ -348,6 +348,7 @@ def rigid_contacts() -> fx.Plant:
     rope = fx.RigidContact("rope", box, point, builder.world, far, inside=True, **stop)
     builder.add_constraint(rope)
     builder.add_constraint(fx.RigidContact("ground", box, shape, deep, "half_space", **stop))
+    stop |= {"friction": 0.3, "transition_velocity": 0.1}
     builder.add_constraint(fx.RigidContact("blow", box, ball, bob, ball, **stop))
     builder.add_energy_ledger()
     return builder.build()

@@ -11,6 +11,7 @@ and so the row is the spatial force on M about Mo that upholds it.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple, Protocol
 
@@ -28,6 +29,7 @@ class Demand(NamedTuple):
     error: Array
     row: Array  # the derivative of φ̇ by V_FM, shape (6,)
     bias: Array  # what is left of φ̈ where A_FM is zero
+    slides: Sequence[Array] = ()  # the rows of the velocities of sliding along two tangents
 
     def times(self, length: float) -> Demand:
         """Return the same equation multiplied by a length."""

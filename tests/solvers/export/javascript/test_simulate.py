@@ -118,12 +118,13 @@ def hopping() -> tuple[fx.System, fx.Context]:
 
 
 def caught() -> tuple[fx.System, fx.Context]:
-    """A mass that falls, bounces on a rope, and swings."""
+    """A mass that falls, bounces in a rough bowl, and swings."""
     builder = fx.PlantBuilder("caught", gravity=(0.0, -9.81, 0.0))
     bob = builder.add_body("bob", fx.SpatialInertia.solid_sphere(2.0, radius=0.1))
     free = builder.add_joint(fx.PlanarJoint("free", builder.world, bob))
     rope = fx.BodyShape.point(), builder.world, fx.BodyShape.sphere(radius=1.0)
     options: Any = {"inside": True, "restitution": 0.2, "rest_velocity": 0.5}
+    options |= {"friction": 0.1, "transition_velocity": 0.3}
     builder.add_constraint(fx.RigidContact("rope", bob, *rope, **options))
     plant = builder.build()
     context = plant.create_default_context()
