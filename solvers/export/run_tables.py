@@ -1,4 +1,4 @@
-"""What the memory of a run begins with: numbers, tables and lengths, whatever it is written as.
+"""The beginning of the memory of a run, for every target: numbers, tables and lengths.
 
 Functions, and what belongs to a method, are added by each target.
 """
