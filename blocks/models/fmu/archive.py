@@ -42,11 +42,10 @@ def unpack(path: str, attempt: str) -> Path:
             _check(archive.infolist(), attempt)
             archive.extractall(folder)
         _check_xml((folder / DESCRIPTION).read_bytes(), attempt)
-    except DeclarationError:
-        shutil.rmtree(folder, ignore_errors=True)
-        raise
     except Exception as error:  # of whatever a damaged archive makes zipfile stumble over
         shutil.rmtree(folder, ignore_errors=True)
+        if isinstance(error, DeclarationError):
+            raise
         raise DeclarationError(
             attempt,
             expected=f"an FMU, a zip archive with {DESCRIPTION}",

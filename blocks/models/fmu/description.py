@@ -83,19 +83,17 @@ class Facts:
 def read_facts(folder: Path, kind: str, attempt: str) -> Facts:
     """Read the description in the folder of an FMU."""
     fmpy = import_extra("fmpy.model_description", "fmi", attempt)
+    text = (folder / DESCRIPTION).read_bytes()
+    version = re.search(rb'fmiVersion\s*=\s*"([^"]*)', text)
+    if version is not None and version[1][:2] not in (b"2.", b"3."):
+        raise DeclarationError(
+            attempt,
+            expected="version 2.0 or 3.0 of FMI",
+            found=f"version {version[1].decode(errors='replace')!r:.40}",
+            remedy="Export it for one of these versions",
+        )
     try:
-        text = (folder / DESCRIPTION).read_bytes()
-        version = re.search(rb'fmiVersion\s*=\s*"([^"]*)', text)
-        if version is not None and version[1][:2] not in (b"2.", b"3."):
-            raise DeclarationError(
-                attempt,
-                expected="version 2.0 or 3.0 of FMI",
-                found=f"version {version[1].decode()!r:.40}",
-                remedy="Export it for one of these versions",
-            )
         model = fmpy.read_model_description(str(folder))
-    except DeclarationError:
-        raise
     except Exception as error:  # of whatever a wrong description makes the reader stumble over
         problems = "; ".join(getattr(error, "problems", [])) or str(error)
         raise DeclarationError(

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import ctypes
 import functools
-import itertools
 import secrets
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, TypeAlias
@@ -74,9 +73,7 @@ class Instance:
         self._fmu: Any = None
         self._is_there = False
         self._key: Any = None  # memory, parameters and discrete inputs that it has
-        self._held: dict[tuple[str, int], Any] = {}
-        self._label = secrets.token_hex(8)  # of no other instance in any process
-        self._numbers = itertools.count()
+        self._held: dict[bytes, Any] = {}  # by a name that no other one has in any process
         self._discrete = [each for each in facts.inputs if not each.is_continuous]
         self._forget()
 
@@ -371,7 +368,7 @@ class Instance:
             state = self._fmu.serializeFMUState(held).decode("latin-1")
             self._fmu.freeFMUState(held)
         elif self._facts.kind == "cs":
-            state = (self._label, next(self._numbers))
+            state = secrets.token_bytes(8)
             if "restore" in self._facts.can:
                 self._held[state] = self._fmu.getFMUState()
                 if len(self._held) > _MOST_HELD:

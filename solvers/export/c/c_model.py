@@ -130,6 +130,7 @@ class CModel(Answer):
         self.name = name
         self.places = source.values.places
         self.drives, self.keys = source.drives, source.keys
+        self.rtol = context.accuracy or 1e-6  # unless a caller asks for another one
         self.problems = dict(PROBLEMS)
         self.info = source.values.info
 

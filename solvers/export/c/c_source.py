@@ -321,19 +321,19 @@ class CSource:
 
     # Names ---------------------------------------------------------------------------------
 
-    def _rows(self) -> Iterator[tuple[str, str, int, str, str]]:
-        """Yield letter, array, place, name and path of each value, component by component."""
+    def _rows(self) -> Iterator[tuple[str, int, str, str]]:
+        """Yield letter, place, name and path of each value, component by component."""
         info = self.values.info
-        for letter, kind, array in (("x", "states", "x"), ("d", "discrete", "env")):
-            for row in info[kind]:
-                yield letter, array, row["at"], row["path"], row["unit"]
-        for letter, kind in (("p", "parameters"), ("u", "inputs")):
+        tables = {"x": "states", "d": "discrete", "p": "parameters", "u": "inputs"}
+        for letter, kind in tables.items():
             for row in info[kind]:
                 for k, path in enumerate(self._components(row)):
-                    yield letter, "env", row["at"] + k, path, row["unit"]
+                    yield letter, row["at"] + k, path, row["unit"]
 
     def _components(self, row: dict[str, Any]) -> list[str]:
-        """Return the paths of the components of a parameter, input or signal."""
+        """Return the paths of the components of a value or signal; of a state it is one."""
+        if "labels" not in row:
+            return [row["path"]]
         size = row["size"] if "size" in row else self.values.places[row["path"]]["size"]
         labels = row["labels"] or range(size)
         return [row["path"]] if size == 1 else [f"{row['path']}[{each}]" for each in labels]
@@ -342,8 +342,8 @@ class CSource:
         """Return the names of values inside of functions."""
         taken: set[str] = set()
         return {
-            (array, at): _unique(f"{letter}_{path}", taken)
-            for letter, array, at, path, _ in self._rows()
+            ("x" if letter == "x" else "env", at): _unique(f"{letter}_{path}", taken)
+            for letter, at, path, _ in self._rows()
         }
 
     def _enumerators(self) -> str:
@@ -356,10 +356,10 @@ class CSource:
         }
         order = {at: k for k, at in enumerate(self.drives)}
         rows = [*self._rows()]
-        values = [(letter, at, path, f"{path} {unit}") for letter, _, at, path, unit in rows]
+        values = [(letter, at, path, f"{path} {unit}") for letter, at, path, unit in rows]
         values += [
             ("in", order[at], path, f"inputs: {path}")
-            for letter, _, at, path, _ in rows
+            for letter, at, path, _ in rows
             if letter == "u" and at in order
         ]
         outputs = [(p, s["unit"]) for s in self.values.info["signals"] for p in self._components(s)]

@@ -16,11 +16,7 @@ from flexure.solvers.native.kernels.parts.arithmetic import (
     smaller,
     spacing,
 )
-from flexure.solvers.native.kernels.parts.run import (
-    DOUBTFUL,
-    INTERRUPTED,
-    Run,
-)
+from flexure.solvers.native.kernels.parts.run import DOUBTFUL, INTERRUPTED, Run
 from flexure.solvers.native.kernels.parts.run_samples import triggers
 from flexure.solvers.native.kernels.runs.advance import (
     DISCRETE,

@@ -39,11 +39,7 @@ from flexure.solvers.export.kernel_text import (
     is_literal,
 )
 from flexure.solvers.native.language.language import is_structure, types_of
-from flexure.solvers.native.language.reading import (
-    KernelError,
-    KernelModule,
-    definition_of,
-)
+from flexure.solvers.native.language.reading import KernelError, KernelModule, definition_of
 
 
 @dataclass
@@ -77,7 +73,10 @@ class CModule(KernelModule):
                     return text
                 changed |= writer.changed
 
+        is_new = name not in self.functions
         self.add(kernel, name, statics, write)
+        if is_new:  # behind those that it calls
+            self.functions[name] = self.functions.pop(name)
 
     @property
     def text(self) -> str:
@@ -91,19 +90,6 @@ class CModule(KernelModule):
                 return "".join(kept.values())
             for each in unused:
                 del kept[each]
-
-    def add(
-        self,
-        kernel: Callable[..., Any],
-        name: str,
-        statics: Mapping[str, Any] | None,
-        write: Callable[[dict[str, Any]], str],
-    ) -> None:
-        """Add a kernel, behind those that it calls."""
-        is_new = name not in self.functions
-        super().add(kernel, name, statics, write)
-        if is_new:
-            self.functions[name] = self.functions.pop(name)
 
     def type_of(self, kind: Any) -> str:
         """Return the name of a type that is no array."""

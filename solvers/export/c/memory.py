@@ -7,13 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from flexure.solvers.export.assembly import ClosingData, closing_tables
-from flexure.solvers.export.c.driver import (
-    AT_CROSSINGS,
-    AT_START,
-    AT_STEPS,
-    AT_TICKS,
-    DriverData,
-)
+from flexure.solvers.export.c.driver import AT_CROSSINGS, AT_START, AT_STEPS, AT_TICKS, DriverData
 from flexure.solvers.export.c.equation_functions import constant_array, number
 from flexure.solvers.export.c.fixed_steps import StepPlan
 from flexure.solvers.export.c.kernel_code import Memory

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from flexure.diagrams.values.units import measure_of
@@ -56,14 +56,8 @@ class Description:
         "2.0" or "3.0".
     kinds : sequence of str
         Some of `KINDS`.
-    identifier : str
-        With which the names of its files begin.
-    facts : dict
-        Attributes of the whole document, in both versions.
-    start_time : float
-        Where a run begins.
-    tolerance : float
-        Relative tolerance, unless a tool asks for another one.
+    token : str
+        By which tools recognize the unit.
     sources : sequence of str
         Names of the files of source text; empty where they are not part of the archive.
     """
@@ -73,25 +67,24 @@ class Description:
         variables: Variables,
         version: str,
         kinds: Sequence[str],
-        identifier: str,
-        facts: Mapping[str, str],
-        start_time: float,
-        tolerance: float,
+        token: str,
         sources: Sequence[str],
     ) -> None:
         self._variables = variables
         self._is_old = version == "2.0"
         self._first = 1 if self._is_old else 0  # from which variables are counted
-        rows = variables.rows
-        self.root = Element("fmiModelDescription", {"fmiVersion": version, **facts})
+        rows, model = variables.rows, variables.model
+        self.root = Element("fmiModelDescription", {"fmiVersion": version})
+        self.root.set("modelName", model.info["name"])
+        self.root.set("guid" if self._is_old else "instantiationToken", token)
         self.root.set("generationTool", "Flexure")
         self.root.set("variableNamingConvention", variables.convention)
         if self._is_old:
-            count = sum(e.trigger == "witness" for e in variables.model.equations.events)
+            count = sum(e.trigger == "witness" for e in model.equations.events)
             self.root.set("numberOfEventIndicators", str(count))
         for kind in kinds:
             names = " ".join(_ABILITIES[version][each] for each in ("", KINDS[kind])).split()
-            element = SubElement(self.root, KINDS[kind], {"modelIdentifier": identifier})
+            element = SubElement(self.root, KINDS[kind], {"modelIdentifier": model.name})
             element.attrib |= dict.fromkeys(names, "true")
             if self._is_old and sources:
                 listed = SubElement(element, "SourceFiles")
@@ -104,7 +97,8 @@ class Description:
                 _add_unit(defined, unit)
         categories = SubElement(self.root, "LogCategories")
         SubElement(categories, "Category", {"name": "logStatusError", "description": "Errors"})
-        experiment = {"startTime": numbers([start_time]), "tolerance": numbers([tolerance])}
+        experiment = {"startTime": model.info["time"], "tolerance": model.rtol}
+        experiment = {name: numbers([each]) for name, each in experiment.items()}
         SubElement(self.root, "DefaultExperiment", experiment)
         listed = SubElement(self.root, "ModelVariables")
         for reference, each in enumerate(rows):

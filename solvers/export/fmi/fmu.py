@@ -85,9 +85,8 @@ class FMU(Answer):
         sources: bool,
     ) -> None:
         variables = Variables(model, version == "3.0", outputs, settable)
-        context = model.equations.context
-        title, attempt = context.system.name, f"Cannot write an FMU of '{context.system.label}'"
-        tolerance = context.accuracy or 1e-6
+        attempt = f"Cannot write an FMU of '{model.equations.context.system.label}'"
+        names = [f"{model.name}.c", f"{model.name}_fmi.c"]
         self.version, self.kinds = version, tuple(kinds)
         self.left_out = model.equations.left_out
         self.inputs, self.outputs, self.parameters = (
@@ -96,24 +95,15 @@ class FMU(Answer):
         )
 
         def describe(token: str) -> bytes:
-            facts = {
-                "modelName": title,
-                "guid" if version == "2.0" else "instantiationToken": token,
-            }
-            names = [f"{model.name}.c", f"{model.name}_fmi.c"] if sources else []
-            time = float(context.time)
-            return xml_bytes(
-                Description(
-                    variables, version, kinds, model.name, facts, time, tolerance, names
-                ).root
-            )
+            listed = names if sources else []
+            return xml_bytes(Description(variables, version, kinds, token, listed).root)
 
         content = f"{model.header}{model.source}".encode() + describe("")
         token = f"{{{uuid.UUID(bytes=hashlib.sha256(content).digest()[:16])}}}"
         texts = {
             f"{model.name}.h": model.header,
             f"{model.name}.c": model.source,
-            f"{model.name}_fmi.c": _functions(variables, version, kinds, title, token, tolerance),
+            f"{model.name}_fmi.c": _functions(variables, version, kinds, token),
         }
         self.files: dict[str, bytes] = {"modelDescription.xml": describe(token)}
         for each in platforms:
@@ -123,11 +113,10 @@ class FMU(Answer):
             self.files[name] = made if other is None else universal(other, made)
         if sources:
             self.files |= {f"sources/{name}": text.encode() for name, text in texts.items()}
-            compiled = [name for name in texts if name.endswith(".c")]
             if version == "3.0":
-                described = build_description(model.name, compiled, OPTIONS)
+                described = build_description(model.name, names, OPTIONS)
                 self.files["sources/buildDescription.xml"] = described
-        self.files["documentation/index.html"] = self._documentation(title).encode()
+        self.files["documentation/index.html"] = self._documentation(model.info["name"]).encode()
 
     def _documentation(self, title: str) -> str:
         """Write a page about the unit."""
@@ -170,9 +159,7 @@ class FMU(Answer):
         return f"<FMU {self.version} ({', '.join(self.kinds)}): {counts}, {parameters}>"
 
 
-def _functions(
-    variables: Variables, version: str, kinds: Sequence[str], title: str, token: str, rtol: float
-) -> str:
+def _functions(variables: Variables, version: str, kinds: Sequence[str], token: str) -> str:
     """Write the functions of the standard, with the table of variables."""
     model = variables.model
     states, drives = len(model.info["states"]), {at: k for k, at in enumerate(model.drives)}
@@ -196,9 +183,9 @@ def _functions(
             "#else",
             '#define EXPORT __attribute__((visibility("default")))',
             "#endif",
-            f"#define TITLE {_literal(title)}",
+            f"#define TITLE {_literal(model.info['name'])}",
             f"#define TOKEN {_literal(token)}",
-            f"#define TOLERANCE {number(rtol)}",
+            f"#define TOLERANCE {number(model.rtol)}",
             f"#define NOMINAL {NOMINAL}",
             f"#define HAS_MODEL_EXCHANGE {int('me' in kinds)}",
             f"#define HAS_CO_SIMULATION {int('cs' in kinds)}",
