@@ -340,3 +340,22 @@ def test_wrong_constants_of_friction_are_refused() -> None:
     for options, reason in refused:
         with pytest.raises(fx.errors.FlexureError, match=reason):
             fx.RigidContact("c", ball, BALL, builder.world, "half_space", restitution=0, **options)
+
+
+@pytest.mark.full
+@needs_llvmlite
+@pytest.mark.parametrize(("mu", "seed"), [(0.0, 1), (0.2, 3)])
+def test_a_thrown_crate_tumbles_until_it_lies_flat(mu: float, seed: int) -> None:
+    """Without friction it slides on, turning about the normal."""
+    size, rng = (0.4, 0.3, 0.1), np.random.default_rng(seed)
+    plant = crate(0.0, mu, size).system
+    assert isinstance(plant, fx.Plant)
+    turned = rotation_from_rpy(0.5 * rng.normal(size=3))
+    v = rng.normal(size=6) * np.array([3.0, 3.0, 3.0, 1.0, 1.0, 0.2])
+    context = start(plant, (0.0, 0.0, 0.5), v, turned)
+    result = fx.simulate(plant, 1.5, context=context, method="Rodas5P", compiled="native")
+    assert result["box.position"][-1, 2] == pytest.approx(0.05, abs=1e-6)
+    assert result["ground.multipliers"][-1].sum() == pytest.approx(M * G, rel=1e-6)
+    assert np.ptp(result["ledger.balance"]) < 1e-5
+    slides = np.abs(result["box.spatial_velocity"][-1, [2, 3, 4]])
+    assert np.all(slides < 1e-3) if mu else np.any(slides > 0.1)
