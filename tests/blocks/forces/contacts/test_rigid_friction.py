@@ -359,3 +359,28 @@ def test_a_thrown_crate_tumbles_until_it_lies_flat(mu: float, seed: int) -> None
     assert np.ptp(result["ledger.balance"]) < 1e-5
     slides = np.abs(result["box.spatial_velocity"][-1, [2, 3, 4]])
     assert np.all(slides < 1e-3) if mu else np.any(slides > 0.1)
+
+
+@pytest.mark.full
+@needs_llvmlite
+@pytest.mark.parametrize("law", ["simultaneous", "sequential"])
+def test_corners_that_strike_together_keep_cone_and_energy(law: str) -> None:
+    plant, rng = crate(0.0, 0.3, law=law).system, np.random.default_rng(7)
+    assert isinstance(plant, fx.Plant)
+    moments = M / 12.0 * np.array([0.05, 0.10, 0.13])
+    for _ in range(20):
+        mu, v = rng.uniform(0.0, 1.5), rng.normal(size=6) * [2.0, 2.0, 8.0, 2.0, 2.0, 0.0]
+        v[5] = -rng.uniform(0.1, 2.0)
+        context = start(plant, (0.0, 0.0, 0.05), v)
+        context.set("tree.ground_friction", mu)
+        context.set("tree.ground_restitution", rng.uniform())
+        result = fx.simulate(plant, 1e-9, context=context, compiled="native")
+        after = result["box.spatial_velocity"][-1]
+        impulse = M * (after[3:] - v[3:])
+        assert np.hypot(*impulse[:2]) <= mu * impulse[2] + 1e-6
+        energies = [0.5 * (M * u[3:] @ u[3:] + moments @ u[:3] ** 2) for u in (v, after)]
+        lost = result["ground.dissipated_energy"][-1]
+        assert energies[0] - energies[1] == pytest.approx(lost, abs=1e-6)
+        assert lost > 0.0
+        corners = [(x, y) for x in (-0.15, 0.15) for y in (-0.1, 0.1)]
+        assert min(after[5] + after[0] * y - after[1] * x for x, y in corners) > -1e-6
