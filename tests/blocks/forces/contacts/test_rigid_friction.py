@@ -328,6 +328,32 @@ def test_kinetic_energy_never_grows_in_impacts() -> None:
             assert lost >= -1e-12
 
 
+def test_a_foot_and_the_rail_above_it_rub_together() -> None:
+    """The foot carries its own weight, the rail that of the carriage; the guide has the rest."""
+    builder, on_rail, mu = fx.PlantBuilder("sled", gravity=(0.0, 0.0, -G)), 0.1, 0.4
+    carriage = builder.add_body("carriage", fx.SpatialInertia.point_mass(3.0))
+    foot = builder.add_body("foot", fx.SpatialInertia.point_mass(M))
+    rail = fx.PrismaticJoint("rail", builder.world, carriage, (1, 0, 0), damping=0.0)
+    guide = fx.PrismaticJoint("guide", carriage, foot, (0, 0, 1), damping=0.0)
+    builder.add_joint(rail)
+    builder.add_joint(guide)
+    builder.add_constraint(fx.BearingFriction("bearing", rail, friction=on_rail))
+    friction: Any = {"restitution": 0.0, "friction": mu, "transition_velocity": 1e-6}
+    pair = foot, fx.BodyShape.point(), builder.world, "half_space"
+    builder.add_constraint(fx.RigidContact("sole", *pair, **friction))
+    builder.add_energy_ledger()
+    plant = builder.build()
+    context = plant.create_default_context()
+    rail.rate.set(context, 1.0)
+    result = fx.simulate(plant, 0.05, context=context)
+    a = -(on_rail * 3.0 + mu * M) * G / (3.0 + M)
+    assert result["rail.rate"][-1] == pytest.approx(1.0 + 0.05 * a, rel=1e-9)
+    assert result["bearing.load"][-1] == pytest.approx(3.0 * G, rel=1e-9)
+    across = result["tree.guide_reaction"][-1, 3]
+    assert across == pytest.approx(M * a + mu * M * G, rel=1e-9)
+    assert np.ptp(result["ledger.balance"]) < 1e-9
+
+
 def test_wrong_constants_of_friction_are_refused() -> None:
     builder = fx.PlantBuilder("bench")
     ball = builder.add_body("ball", fx.SpatialInertia.solid_sphere(M, radius=R))
