@@ -25,7 +25,10 @@ from flexure.blocks.multibody.constraints.switched_constraint import (
     Scale,
     SwitchedConstraint,
 )
-from flexure.blocks.multibody.constraints.unilateral_constraint import UnilateralConstraint
+from flexure.blocks.multibody.constraints.unilateral_constraint import (
+    TOUCHING,
+    UnilateralConstraint,
+)
 from flexure.diagrams import scalars
 from flexure.diagrams.values.arrays import Array
 from flexure.diagrams.values.events import Settling, Witness
@@ -344,7 +347,12 @@ def _let_strike(
             np.logical_or(each.held > 0.0, np.where(strikes, pushes, stays > 0.0))
             for each, pushes, stays in zip(contacts, pushing, closed, strict=True)
         ]
-        back = [0.0 if each.stop.joint else -each.gap for each in contacts]
+        back = [  # but for rounding, which would not settle
+            np.where(np.abs(each.gap) > TOUCHING * each.scale.size, -each.gap, 0.0)
+            if each.stop.joint is None
+            else 0.0
+            for each in contacts
+        ]
         displacement = blow(met, _by_constraint(tree, contacts, back)).added
         values.move(displacement, _any(met))
     values.add_to_rates(strikes, found.added)

@@ -17,7 +17,7 @@ from flexure.diagrams.values.arrays import Array
 from flexure.diagrams.values.state import DiscreteState
 
 NEAR = 1e-6  # how far from the limit a contact still holds, as a part of the usual size
-_TOUCHING = 1e-13  # how far counts as touching, likewise
+TOUCHING = 1e-13  # how far counts as touching, likewise
 
 
 class UnilateralConstraint(SwitchedConstraint):
@@ -99,7 +99,7 @@ class UnilateralConstraint(SwitchedConstraint):
     def touching(self, context: Any) -> list[Any]:
         """Return for each equation whether the coordinate is at its limit, or beyond it."""
         pairs = zip(self.gaps(context), self.scales, strict=True)
-        return [gap <= _TOUCHING * scale.size for gap, scale in pairs]
+        return [gap <= TOUCHING * scale.size for gap, scale in pairs]
 
     def resting(self, context: Any) -> list[Any]:
         """Return for each equation whether the coordinate is at rest at its limit."""
@@ -155,7 +155,7 @@ class UnilateralConstraint(SwitchedConstraint):
         values, compliances = self.multipliers(context)
         slack = self.scales[row].slack
         # What has just left its limit counts as away from it.
-        near = _TOUCHING * self.scales[row].size
+        near = TOUCHING * self.scales[row].size
         gap = self.gaps(context)[row] + near
         force = values[row] * compliances[row]
         firm = np.where(np.abs(force) < 0.1 * slack, slack, force + slack)  # without rounding

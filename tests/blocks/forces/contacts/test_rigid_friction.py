@@ -328,6 +328,32 @@ def test_kinetic_energy_never_grows_in_impacts() -> None:
             assert lost >= -1e-12
 
 
+def test_a_foot_and_the_rail_above_it_rub_together() -> None:
+    """The foot carries its own weight, the rail that of the carriage; the guide has the rest."""
+    builder, on_rail, mu = fx.PlantBuilder("sled", gravity=(0.0, 0.0, -G)), 0.1, 0.4
+    carriage = builder.add_body("carriage", fx.SpatialInertia.point_mass(3.0))
+    foot = builder.add_body("foot", fx.SpatialInertia.point_mass(M))
+    rail = fx.PrismaticJoint("rail", builder.world, carriage, (1, 0, 0), damping=0.0)
+    guide = fx.PrismaticJoint("guide", carriage, foot, (0, 0, 1), damping=0.0)
+    builder.add_joint(rail)
+    builder.add_joint(guide)
+    builder.add_constraint(fx.BearingFriction("bearing", rail, friction=on_rail))
+    friction: Any = {"restitution": 0.0, "friction": mu, "transition_velocity": 1e-6}
+    pair = foot, fx.BodyShape.point(), builder.world, "half_space"
+    builder.add_constraint(fx.RigidContact("sole", *pair, **friction))
+    builder.add_energy_ledger()
+    plant = builder.build()
+    context = plant.create_default_context()
+    rail.rate.set(context, 1.0)
+    result = fx.simulate(plant, 0.05, context=context)
+    a = -(on_rail * 3.0 + mu * M) * G / (3.0 + M)
+    assert result["rail.rate"][-1] == pytest.approx(1.0 + 0.05 * a, rel=1e-9)
+    assert result["bearing.load"][-1] == pytest.approx(3.0 * G, rel=1e-9)
+    across = result["tree.guide_reaction"][-1, 3]
+    assert across == pytest.approx(M * a + mu * M * G, rel=1e-9)
+    assert np.ptp(result["ledger.balance"]) < 1e-9
+
+
 def test_wrong_constants_of_friction_are_refused() -> None:
     builder = fx.PlantBuilder("bench")
     ball = builder.add_body("ball", fx.SpatialInertia.solid_sphere(M, radius=R))
@@ -340,3 +366,47 @@ def test_wrong_constants_of_friction_are_refused() -> None:
     for options, reason in refused:
         with pytest.raises(fx.errors.FlexureError, match=reason):
             fx.RigidContact("c", ball, BALL, builder.world, "half_space", restitution=0, **options)
+
+
+@pytest.mark.full
+@needs_llvmlite
+@pytest.mark.parametrize(("mu", "seed"), [(0.0, 1), (0.2, 3)])
+def test_a_thrown_crate_tumbles_until_it_lies_flat(mu: float, seed: int) -> None:
+    """Without friction it slides on, turning about the normal."""
+    size, rng = (0.4, 0.3, 0.1), np.random.default_rng(seed)
+    plant = crate(0.0, mu, size).system
+    assert isinstance(plant, fx.Plant)
+    turned = rotation_from_rpy(0.5 * rng.normal(size=3))
+    v = rng.normal(size=6) * np.array([3.0, 3.0, 3.0, 1.0, 1.0, 0.2])
+    context = start(plant, (0.0, 0.0, 0.5), v, turned)
+    result = fx.simulate(plant, 1.5, context=context, method="Rodas5P", compiled="native")
+    assert result["box.position"][-1, 2] == pytest.approx(0.05, abs=1e-6)
+    assert result["ground.multipliers"][-1].sum() == pytest.approx(M * G, rel=1e-6)
+    assert np.ptp(result["ledger.balance"]) < 1e-5
+    slides = np.abs(result["box.spatial_velocity"][-1, [2, 3, 4]])
+    assert np.all(slides < 1e-3) if mu else np.any(slides > 0.1)
+
+
+@pytest.mark.full
+@needs_llvmlite
+@pytest.mark.parametrize("law", ["simultaneous", "sequential"])
+def test_corners_that_strike_together_keep_cone_and_energy(law: str) -> None:
+    plant, rng = crate(0.0, 0.3, law=law).system, np.random.default_rng(7)
+    assert isinstance(plant, fx.Plant)
+    moments = M / 12.0 * np.array([0.05, 0.10, 0.13])
+    for _ in range(20):
+        mu, v = rng.uniform(0.0, 1.5), rng.normal(size=6) * [2.0, 2.0, 8.0, 2.0, 2.0, 0.0]
+        v[5] = -rng.uniform(0.1, 2.0)
+        context = start(plant, (0.0, 0.0, 0.05), v)
+        context.set("tree.ground_friction", mu)
+        context.set("tree.ground_restitution", rng.uniform())
+        result = fx.simulate(plant, 1e-9, context=context, compiled="native")
+        after = result["box.spatial_velocity"][-1]
+        impulse = M * (after[3:] - v[3:])
+        assert np.hypot(*impulse[:2]) <= mu * impulse[2] + 1e-6
+        energies = [0.5 * (M * u[3:] @ u[3:] + moments @ u[:3] ** 2) for u in (v, after)]
+        lost = result["ground.dissipated_energy"][-1]
+        assert energies[0] - energies[1] == pytest.approx(lost, abs=1e-6)
+        assert lost > 0.0
+        corners = [(x, y) for x in (-0.15, 0.15) for y in (-0.1, 0.1)]
+        assert min(after[5] + after[0] * y - after[1] * x for x, y in corners) > -1e-6
