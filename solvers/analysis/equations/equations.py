@@ -327,6 +327,8 @@ class Equations:
         Whether code that large systems share will do, of which there is no ``exact``.
     as_gain : bool
         Whether blocks with ``linearize_as="gain"`` have the slopes of gains, as in linear models.
+    rates : bool
+        Whether there are derivatives before the outputs.
     """
 
     def __init__(
@@ -338,8 +340,10 @@ class Equations:
         *,
         shares: bool = False,
         as_gain: bool = False,
+        rates: bool = True,
     ) -> None:
         self._store = store = context.store
+        self._num_rates = store.layout.num_states if rates else 0
         self._as_gain = as_gain and any(gains(context))
         self._variables = variables
         self._shown = [shown(context, place) for place in outputs]
@@ -364,7 +368,7 @@ class Equations:
         try:
             traced, agrees = kept_equations(
                 store.layout,
-                ("rates and outputs", read, tuple(keys), self._as_gain, shares),
+                ("rates and outputs", read, tuple(keys), self._as_gain, shares, rates),
                 lambda: self._traced(question, native=shares),
                 lambda known: self._take(known, known_before=True),
             )
@@ -372,7 +376,7 @@ class Equations:
             self._foreign = self._found_foreign([*state_keys(store), *keys])
             if self._foreign is None:
                 self.obstacle = error
-                self._compiled = self._by_states()
+                self._compiled = self._by_states() if rates else None
             return
         if not agrees and not self._take(traced, known_before=False):
             self.obstacle = TraceError(OTHER_NUMBERS.capitalize())
@@ -397,6 +401,7 @@ class Equations:
         agrees = agree(found, self.present, terms)
         self.exact = exact if agrees else None
         self._traced_equations = traced if agrees else None
+        self._asked = _FEW if known_before else self._asked  # which has made the code
         return agrees
 
     def _found_foreign(self, keys: list[Key]) -> ForeignSlopes | None:
@@ -495,7 +500,8 @@ class Equations:
 
     def _read(self, store: Store) -> list[Any]:
         """Read derivatives and outputs, numbers or symbols."""
-        return read_equations(store, self._shown)
+        read = read_equations if self._num_rates else read_outputs
+        return read(store, self._shown)
 
     def _move_to(self, point: FloatArray) -> None:
         store, start = self._store, self._store.layout.num_states
@@ -509,7 +515,7 @@ class Equations:
 
     def _differences(self, point: FloatArray) -> FloatArray:
         """Approximate by central differences what of the Jacobian is not known exactly."""
-        n = self._store.layout.num_states
+        n = self._num_rates
         matrix = np.zeros((n + sum(len(part) for _, part in self._shown), len(point)))
         for k in range(n if self._compiled is not None and not self._shown else 0, len(point)):
             number = point[k]

@@ -121,7 +121,8 @@ class TracedNumbers:
 
     @cached_property
     def _code(self) -> StraightLine:
-        return StraightLine(self.expressions, self._num_states)
+        with quietly():
+            return StraightLine(self.expressions, self._num_states)
 
 
 class TracedEquations(TracedNumbers):

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from flexure.diagrams.concurrency.quiet import quietly
 from flexure.diagrams.concurrency.threads import cached_property
 from flexure.diagrams.contexts.store import Store
 from flexure.diagrams.scalars.derivatives.jacobians import directional
@@ -41,8 +42,9 @@ class SecondSlopes:
         first, second = (
             [((STATE, 0, 0), k) for k in range(*span)] for span in ((n, ends[0]), ends)
         )
-        slopes = simplify(directional(rows, columns, first))
-        return TracedNumbers(simplify(directional(slopes, keys, second)), ends[1])
+        with quietly():
+            slopes = simplify(directional(rows, columns, first))
+            return TracedNumbers(simplify(directional(slopes, keys, second)), ends[1])
 
     def changes(self, store: Store, ways: FloatArray) -> FloatArray:
         """Return how the derivatives by the columns change along ways of all keys.

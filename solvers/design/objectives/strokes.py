@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from flexure.diagrams.checks.errors import EvaluationError
+from flexure.diagrams.concurrency.threads import cached_property
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.contexts.value_places import Place, Way, path_of
 from flexure.diagrams.values.arrays import FloatArray
@@ -150,6 +151,13 @@ class Stroke:
     place: Place | None
     attempt: str
 
+    @cached_property
+    def signal(self) -> Equations:
+        """The signal as a function of states and variables."""
+        context = self.static.context.clone()
+        assert self.place is not None
+        return Equations(context, self.variables, [self.place], rates=False)
+
 
 @dataclass(frozen=True, eq=False)
 class _Worst:
@@ -171,11 +179,10 @@ class _Worst:
         moved = solve(_held_equations(point), right)
         if place is None:
             return np.asarray(self.sign * moved[n])
-        context = static.context.clone()
-        equations = Equations(context, self.stroke.variables, [place])
-        row = equations.jacobian(equations.point())[-1:]
-        states = context.store.layout.num_states
-        by_unknowns = static.coordinates.along(row[:, :states], context.store.x)
+        x = static.states
+        row = self.stroke.signal.jacobian(np.concatenate([x, self.numbers]))
+        states = len(x)
+        by_unknowns = static.coordinates.along(row[:, :states], x)
         return np.asarray(self.sign * (by_unknowns @ moved[:n] + row[:, states:])[0])
 
 

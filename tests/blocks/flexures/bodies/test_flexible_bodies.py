@@ -347,6 +347,8 @@ def test_factors_by_dissection_solve_equations_of_parts_that_are_not_connected()
     loads = rng.normal(size=(len(free), 2))
     factors = Cholesky(sparse.bsr_array(matrix, blocksize=(3, 3)), points, nodes)
     expected = np.linalg.solve(matrix[np.ix_(free, free)], loads)
+    none = Cholesky(sparse.bsr_array(matrix, blocksize=(3, 3)), points, nodes[:0])
+    assert none.solve(loads[:0]).shape == (0, 2)
     assert factors.solve(loads) == pytest.approx(expected, rel=1e-9, abs=1e-9)
     matrix[free[:3], :] = matrix[:, free[:3]] = 0.0
     with pytest.raises(np.linalg.LinAlgError):
