@@ -33,7 +33,7 @@ GRID = np.linspace(0.0, END, 33)
 
 @cache
 def loop(seed: int) -> Loop:
-    return draw_loop(np.random.default_rng(seed))
+    return draw_loop(np.random.default_rng(seed), more=seed >= 30 and seed % 2 == 1)
 
 
 @cache
@@ -77,6 +77,8 @@ def test_most_loops_are_answered() -> None:
 @needs_llvmlite
 def test_readings_agree() -> None:
     def question(seed: int, asked: Loop) -> str:
+        if "flexible body" in asked.kinds:  # takes minutes by Python
+            return ""
         slow = seed % 50 == 49 and "stop" not in asked.kinds
         reading: Any = False if slow else "python"
         end = 0.3 if slow else END
@@ -117,7 +119,7 @@ def test_pages_run_as_python_does() -> None:
 
 def test_slopes_are_those_of_differences() -> None:
     def question(seed: int, asked: Loop) -> str:
-        if asked.period is not None or {"quantizer", "conditional"} & set(asked.kinds):
+        if asked.period is not None or {"quantizer", "conditional", "bearing"} & set(asked.kinds):
             return ""
         context = run(seed).context_at(0.55)
         model = fx.linearize(asked.diagram, context, [], [])
@@ -163,7 +165,7 @@ def test_stable_loops_settle_and_others_do_not() -> None:
             801, -1
         )
         early, late = np.ptp(values[:400]), np.ptp(values[600:])
-        settled = late <= 0.5 * early  # both are zero behind an element at its limit
+        settled = late <= 0.5 * early + 1e-12  # both are rounding behind an element at its limit
         return "" if settled == stable else f"stable: {stable}, ranges {early:.3g} and {late:.3g}"
 
     assert misfits(question, SEEDS[::2]) == []

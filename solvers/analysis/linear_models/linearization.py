@@ -347,7 +347,15 @@ def _sampled(
         gone, shown = first + np.flatnonzero(~fits), [*compress(shown, fits)]
         values, slopes = np.delete(values, gone), np.delete(slopes, gone, axis=0)
     _refuse_not_finite(attempt, values, slopes, entries, states, shown)
-    moved, outputs = sampled.matrices()
+    with np.errstate(over="ignore", invalid="ignore"):
+        moved, outputs = sampled.matrices()
+    if not (np.isfinite(moved).all() and np.isfinite(outputs).all()):
+        raise EvaluationError(
+            attempt,
+            expected=f"motions that stay finite over a period of {length:g} s",
+            found="growth beyond all numbers",
+            remedy="Start nearer to an equilibrium, or take a shorter period",
+        )
     outputs, n = outputs[fits], len(states)
     quaternions, locked = quaternions_and_locked(entries.context)
     read = np.vstack([sampled.sampled[0], sampled.sampled[1][fits]])

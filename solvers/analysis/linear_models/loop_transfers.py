@@ -216,22 +216,17 @@ def _from_wires(
     wires, open_ways = several(location), several(openings)
     require(len(wires) > 0, location, attempt, "a port on a wire between blocks, or several")
     places = [wire_place(context, wire, attempt) for wire in wires]
-    find = partial(
-        linearize,
-        system,
-        context,
-        wires,
-        [before(place) for place in places],
-        openings=[*wires, *open_ways] if opened else open_ways,
-        period=period,
-    )
-    model = find()
-    if opened and period is not None:
+    ends = [before(place) for place in places]
+    find = partial(linearize, system, context, wires, ends, period=period)
+    cuts, late = [*wires, *open_ways], False
+    model = find(openings=cuts if opened or period is not None else open_ways)
+    if period is not None:
         whole = linearize(system, context, [], [], openings=open_ways, period=period)
         if not _closes(model, whole):
             # A block behind the wire samples it at the instants at which it changes.
-            model = find(inputs_after_updates=True)
-            if not _closes(model, whole):
+            model = find(openings=cuts, inputs_after_updates=True)
+            late = _closes(model, whole)
+            if opened and not late:
                 raise EvaluationError(
                     attempt,
                     expected="a wire at which the loop, opened and closed again, has the poles of "
@@ -241,6 +236,8 @@ def _from_wires(
                     "holds it",
                     remedy="Open the loop at the output of a block that samples",
                 )
+        if not opened:
+            model = find(openings=open_ways, inputs_after_updates=late)
     around = around_wires(context, places)
     notes = linear_notes(leaf for leaf in context.leaves() if leaf.position in around)
     is_zero = not model.D.any() and not len(reduction(model.A, model.B, model.C, HIDDEN).A)

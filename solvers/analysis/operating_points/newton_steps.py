@@ -71,7 +71,8 @@ class _LinearModel:
     def gain(self, step: FloatArray, found: FloatArray) -> float:
         """Return by how much the values shrink at a step, as a part of what the model promises."""
         promise = self.size**2 - float(np.sum((self.values + self.matrix @ step) ** 2))
-        return (self.size**2 - float(np.sum(found**2))) / promise if promise > 0.0 else -1.0
+        with np.errstate(over="ignore"):  # far away
+            return (self.size**2 - float(np.sum(found**2))) / promise if promise > 0.0 else -1.0
 
 
 def damped_steps(

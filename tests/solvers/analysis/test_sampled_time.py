@@ -273,3 +273,26 @@ def test_both_ends_of_one_wire_are_an_input_each_and_can_be_opened() -> None:
         np.testing.assert_allclose(model.A, [[-1.0]])
         np.testing.assert_allclose(model.B, [reach])
         np.testing.assert_allclose(model.D[2], reach)
+
+
+@pytest.mark.parametrize("late", [fx.UnitDelay("late", 0.1), fx.ZeroOrderHold("late", 0.1)])
+def test_sensitivities_at_a_wire_that_is_sampled_as_it_changes_are_those_of_the_loop_gain(
+    late: fx.System,
+) -> None:
+    """The delay reads what the controller gave before: S = 1 / (1 + L), and T = L S."""
+    builder = fx.DiagramBuilder("loop")
+    builder.add_all(
+        fx.Constant("target", 0.0),
+        fx.PIDController("pid", kp=0.8, ki=0.3, period=0.1),
+        late,
+        fx.FirstOrderLag("plant", 0.5),
+    )
+    builder.connect("target.y", "pid.setpoint")
+    builder.connect_chain("pid", "late", "plant", "pid.measurement")
+    diagram = builder.build()
+    ways = fx.loop_gain, fx.sensitivity_function, fx.complementary_sensitivity
+    L, S, T = (way(diagram, "pid.u", period=0.1) for way in ways)
+    for frequency in (0.3, 3.0, 25.0):
+        gain, s, t = (each.frequency_response(frequency).item() for each in (L, S, T))
+        assert s == pytest.approx(1.0 / (1.0 + gain), rel=1e-12)
+        assert t == pytest.approx(gain / (1.0 + gain), rel=1e-12)

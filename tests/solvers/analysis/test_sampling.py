@@ -327,3 +327,11 @@ def test_a_sampled_loop_is_not_opened_where_its_signal_moves_between_the_instant
     with pytest.raises(EvaluationError, match="at the output of a block that samples"):
         fx.loop_gain(loop, "pid.u", period=0.1)
     assert fx.margins(fx.loop_gain(loop, "hold.y", period=0.1)).is_stable
+
+
+def test_growth_beyond_all_numbers_within_a_period_is_refused() -> None:
+    plant = fx.TransferFunction("plant", [1.0], [1.0, -1e6])
+    context = plant.create_default_context()
+    context.set("u", 0.0)
+    with pytest.raises(EvaluationError, match=r"stay finite over a period of 0\.01 s"):
+        fx.linearize(plant, context, ["u"], ["y"], period=0.01)
