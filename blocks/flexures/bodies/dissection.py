@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -15,7 +14,6 @@ from flexure.diagrams.values.arrays import FloatArray
 Numbers = npt.NDArray[np.intp]
 
 _LEAF = 48  # nodes that are not divided
-_BLOCK = 256  # columns of what parts leave that are computed together
 _SINGULAR = 1e-13  # of the diagonal: what is left of it by elimination
 
 
@@ -32,10 +30,6 @@ class _Front(NamedTuple):
     below: FloatArray
 
 
-#: Later nodes next to a part, and the matrix that its elimination leaves to them.
-_Left: TypeAlias = tuple[Numbers, FloatArray]
-
-
 class Cholesky:
     """The factors of a sparse positive definite matrix, three unknowns for each node.
 
@@ -43,8 +37,7 @@ class Cholesky:
     by the nodes on the plane, which are eliminated after both (nested dissection, George 1973).
     Dense matrices of unknowns and later ones next to them are factored from the leaves to the root,
     with what their parts leave (multifrontal method, Duff and Reid 1983). So a body of 10^5 nodes
-    takes matrix products in place of sparse elimination. Both halves are eliminated at once, each
-    in a thread.
+    takes matrix products in place of sparse elimination.
 
     Parameters
     ----------
@@ -58,7 +51,7 @@ class Cholesky:
 
     def __init__(self, blocks: Any, points: FloatArray, nodes: Numbers) -> None:
         import scipy.sparse as sparse
-        from scipy.linalg.blas import dtrmm
+        from scipy.linalg.blas import dsyrk, dtrmm
         from scipy.linalg.lapack import dpotrf, dtrtri
 
         count = len(nodes)
@@ -78,64 +71,47 @@ class Cholesky:
         position = np.empty(count, dtype=np.intp)
         position[self.order] = np.arange(count)
         diagonal = blocks.diagonal().reshape(-1, 3)[nodes]
-        ends = np.cumsum([0, *(len(part) for part, _ in parts)])
-
-        def eliminate(numbers: range, left: list[_Left]) -> tuple[list[_Front], list[_Left]]:
-            fronts: list[_Front] = []
-            # Memory of what parts leave is used again, since the first use of any takes longest.
-            spare: defaultdict[int, list[FloatArray]] = defaultdict(list)
-            for number in numbers:
-                (part, children), start, end = parts[number], ends[number], ends[number + 1]
-                sizes = starts[part + 1] - starts[part]
-                first = np.concatenate([[0], np.cumsum(sizes)[:-1]])
-                entries = np.repeat(starts[part] - first, sizes) + np.arange(sizes.sum())
-                column, row = position[indices[entries]], np.repeat(np.arange(len(part)), sizes)
-                taken = [left.pop() for _ in range(children)]
-                later = np.unique(np.concatenate([column, *(each for each, _ in taken)]))
-                later = later[later >= end]
-                front = np.concatenate([np.arange(start, end), later])
-                kept, width = column >= start, 3 * len(part)
-                F = np.zeros((3 * len(front), width))  # columns of the nodes
-                place = np.searchsorted(front, column[kept])
-                cells = F.reshape(len(front), 3, len(part), 3)
-                cells[place, :, row[kept], :] = blocks.data[chosen[entries[kept]]].transpose(
-                    0, 2, 1
-                )
-                pieces = [(added, np.searchsorted(front, each)) for each, added in taken]
-                for added, place in pieces:
-                    _add(np.subtract, F, added, place, int(np.searchsorted(place, len(part))))
-                upper, problem = dpotrf(F[:width].T, overwrite_a=1)
-                if problem or np.any(np.diagonal(upper) ** 2 <= _SINGULAR * diagonal[part].ravel()):
-                    raise np.linalg.LinAlgError("the matrix is singular")
-                inverse = dtrtri(upper, overwrite_c=1)[0]
-                below, size = np.zeros((0, width)), 3 * len(later)
-                room = 1 << (size * size).bit_length()
-                memory: Any = spare[room].pop() if spare[room] else np.empty(room)
-                rest = memory[: size * size].reshape(size, size)  # of which the lower part counts
-                if size:
-                    below = dtrmm(1.0, inverse, F[width:].T, trans_a=1, overwrite_b=1).T
-                for k in range(0, size, _BLOCK):  # by NumPy, which lets the other thread go on
-                    columns = slice(k, k + _BLOCK)
-                    np.matmul(below[k:], below[columns].T, out=rest[k:, columns])
-                for added, place in pieces:
-                    own = int(np.searchsorted(place, len(part)))
-                    inner = added[3 * own :, 3 * own :]
-                    _add(np.add, rest, inner, place[own:] - len(part), len(place) - own)
-                    memory = added.base
-                    spare[memory.size].append(memory)
-                fronts.append(_Front(start, end, later, inverse.T, below))
-                left.append((later, rest))
-            return fronts, left
-
-        begins: list[int] = []  # of the branches below the last part
-        for index, (_, children) in enumerate(parts[:-1]):
-            begins[len(begins) - children :] = [begins[-children] if children else index]
-        spans = [range(*span) for span in pairwise([*begins, len(parts) - 1])]
-        with ThreadPoolExecutor() as pool:
-            done = list(pool.map(eliminate, spans, [[] for _ in spans]))
-        self._branches = [fronts for fronts, _ in done]
-        behind = [each for _, left in done for each in left]
-        ((self._root,), _) = eliminate(range(len(parts) - 1, len(parts)), behind)
+        left: list[tuple[Numbers, FloatArray]] = []
+        # Memory of what parts leave is used again, since the first use of any takes longest.
+        spare: defaultdict[int, list[FloatArray]] = defaultdict(list)
+        self.fronts: list[_Front] = []
+        end = 0
+        for part, children in parts:
+            start, end = end, end + len(part)
+            sizes = starts[part + 1] - starts[part]
+            first = np.concatenate([[0], np.cumsum(sizes)[:-1]])
+            entries = np.repeat(starts[part] - first, sizes) + np.arange(sizes.sum())
+            column, row = position[indices[entries]], np.repeat(np.arange(len(part)), sizes)
+            taken = [left.pop() for _ in range(children)]
+            later = np.unique(np.concatenate([column, *(each for each, _ in taken)]))
+            later = later[later >= end]
+            front = np.concatenate([np.arange(start, end), later])
+            kept, width = column >= start, 3 * len(part)
+            F = np.zeros((3 * len(front), width))  # columns of the nodes
+            place = np.searchsorted(front, column[kept])
+            cells = F.reshape(len(front), 3, len(part), 3)
+            cells[place, :, row[kept], :] = blocks.data[chosen[entries[kept]]].transpose(0, 2, 1)
+            pieces = [(added, np.searchsorted(front, each)) for each, added in taken]
+            for added, place in pieces:
+                _add(F, added, place, int(np.searchsorted(place, len(part))))
+            upper, problem = dpotrf(F[:width].T, overwrite_a=1)
+            if problem or np.any(np.diagonal(upper) ** 2 <= _SINGULAR * diagonal[part].ravel()):
+                raise np.linalg.LinAlgError("the matrix is singular")
+            inverse = dtrtri(upper, overwrite_c=1)[0]
+            below, size = np.zeros((0, width)), 3 * len(later)
+            room = 1 << (size * size).bit_length()
+            memory: Any = spare[room].pop() if spare[room] else np.empty(room)
+            rest = memory[: size * size].reshape(size, size)  # of which the lower part counts
+            if size:
+                below = dtrmm(1.0, inverse, F[width:].T, trans_a=1, overwrite_b=1).T
+                dsyrk(-1.0, below.T, c=rest.T, trans=1, overwrite_c=1)
+            for added, place in pieces:
+                own = int(np.searchsorted(place, len(part)))
+                _add(rest, added[3 * own :, 3 * own :], place[own:] - len(part), len(place) - own)
+                memory = added.base
+                spare[memory.size].append(memory)
+            self.fronts.append(_Front(start, end, later, inverse.T, below))
+            left.append((later, rest))
 
     def solve(self, loads: FloatArray) -> FloatArray:
         """Return the solution for loads of shape (3 m,) or (3 m, k)."""
@@ -143,44 +119,22 @@ class Cholesky:
         if not given.size:
             return given
         x = given.reshape(len(self.order), 3, -1)[self.order]
-        root, parts = self._root.start, [x]
-        spans = [slice(fronts[0].start, fronts[-1].end) for fronts in self._branches]
-        for span in spans[1:]:
-            parts.append(np.zeros_like(x))
-            parts[-1][span] = x[span]
-        with ThreadPoolExecutor() as pool:
-            list(pool.map(_forward, self._branches, parts))
-            for span, part in zip(spans[1:], parts[1:], strict=True):
-                x[span] = part[span]
-                x[root:] += part[root:]
-            _forward([self._root], x)
-            _backward([self._root], x)
-            list(pool.map(_backward, self._branches, [x] * len(spans)))
+        columns = x.shape[2]
+        for front in self.fronts:
+            solved = front.inverse @ x[front.start : front.end].reshape(-1, columns)
+            x[front.start : front.end] = solved.reshape(-1, 3, columns)
+            x[front.later] -= (front.below @ solved).reshape(-1, 3, columns)
+        for front in reversed(self.fronts):
+            rest = x[front.start : front.end].reshape(-1, columns)
+            rest = rest - front.below.T @ x[front.later].reshape(-1, columns)
+            x[front.start : front.end] = (front.inverse.T @ rest).reshape(-1, 3, columns)
         found = np.empty_like(x)
         found[self.order] = x
         return np.asarray(found.reshape(given.shape))
 
 
-def _forward(fronts: list[_Front], x: FloatArray) -> None:
-    """Solve with the lower triangle, in place, for x of shape (m, 3, k)."""
-    columns = x.shape[2]
-    for front in fronts:
-        solved = front.inverse @ x[front.start : front.end].reshape(-1, columns)
-        x[front.start : front.end] = solved.reshape(-1, 3, columns)
-        x[front.later] -= (front.below @ solved).reshape(-1, 3, columns)
-
-
-def _backward(fronts: list[_Front], x: FloatArray) -> None:
-    """Solve with the upper triangle, in place."""
-    columns = x.shape[2]
-    for front in reversed(fronts):
-        rest = x[front.start : front.end].reshape(-1, columns)
-        rest = rest - front.below.T @ x[front.later].reshape(-1, columns)
-        x[front.start : front.end] = (front.inverse.T @ rest).reshape(-1, 3, columns)
-
-
-def _add(add: Any, into: FloatArray, added: FloatArray, place: Numbers, columns: int) -> None:
-    """Add the lower part of the first columns of a matrix of nodes in ascending places."""
+def _add(into: FloatArray, added: FloatArray, place: Numbers, columns: int) -> None:
+    """Add the lower part of the first columns of a matrix of nodes, which have ascending places."""
     ends = np.flatnonzero(np.diff(place) != 1) + 1
     runs = list(pairwise(sorted({0, columns, *ends.tolist(), len(place)})))
     with np.errstate(all="ignore"):  # above the diagonal are any numbers
@@ -188,8 +142,7 @@ def _add(add: Any, into: FloatArray, added: FloatArray, place: Numbers, columns:
             for a, b in runs[number:] if c < columns else ():
                 piece = added[3 * a : 3 * b, 3 * c : 3 * d]
                 row, column = 3 * place[a], 3 * place[c]
-                cells = into[row : row + len(piece), column : column + piece.shape[1]]
-                add(cells, piece, out=cells)
+                into[row : row + len(piece), column : column + piece.shape[1]] += piece
 
 
 def _dissected(pattern: Any, nodes: Numbers, points: FloatArray) -> list[tuple[Numbers, int]]:
