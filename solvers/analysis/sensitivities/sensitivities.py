@@ -46,7 +46,7 @@ from flexure.solvers.simulation.run_control.tolerances import (
 _STEPS = 1e-5, 4e-5  # of the parameters: differences of such motions show jumps
 DIFFERENCE_RTOL = 1e-9  # of these motions
 _STEADY = 0.2  # of what they are off: differences that disagree by more show nothing
-_TOLERATED = 0.02  # of a derivative: by how much differences may be off
+_TOLERATED = 0.005  # of a derivative: by how much differences may be off
 _LOOKS = 200  # instants at which a motion is looked at that may be tiny
 
 
@@ -342,8 +342,8 @@ def warn_of_differences(
         f"{attempt} without a difference to two simulations: expected that '{names[k]}' changes at"
         f" the end by {expected[k]:.4g} along a random direction of the parameters; found"
         f" {near[k]:.4g}. The motion crosses a jump of the equations (np.sign, np.floor,"
-        " np.where), which the sensitivities leave out. Make the equations continuous, or take"
-        " differences of two simulations",
+        " np.where), which the sensitivities leave out, or a bend, which gradients need a smaller"
+        " rtol for. Make the equations continuous, or take differences of two simulations",
         stacklevel=3,
     )
 
