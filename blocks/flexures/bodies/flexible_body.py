@@ -33,9 +33,11 @@ from flexure.blocks.multibody.joints.quaternion_floating import QuaternionFloati
 from flexure.blocks.multibody.plants.part_group import PartGroup
 from flexure.diagrams.checks.arguments import count_of, mapping, one_of, require
 from flexure.diagrams.checks.errors import DeclarationError, ValueRefusedError
+from flexure.diagrams.concurrency.one_thread import in_one_thread
 from flexure.diagrams.values.arrays import FloatArray, as_numbers, bounded, check_bounds, check_name
 
 _ISOTROPIC = 0.05  # of the shear modulus: what tables of isotropic materials differ by
+_LARGE = 20_000  # nodes from which on a reduction takes less time in several threads
 
 
 class FlexibleBody(PartGroup):
@@ -358,7 +360,8 @@ class FlexibleBody(PartGroup):
         attempt = f"Cannot reduce '{name}'"
         count = count_of(modes, "modes", attempt, minimum=0)
         one_of(coupling, ("rigid", "averaged"), "coupling", attempt)
-        reduced = reduce_body(*model, modes=count, coupling=coupling, attempt=attempt)
+        reduce = reduce_body if len(model[2]) > _LARGE else in_one_thread(reduce_body)
+        reduced = reduce(*model, modes=count, coupling=coupling, attempt=attempt)
         return cls(name, reduced, frames=frames, damping_ratio=damping_ratio)
 
     def stresses(self, context: Any) -> FloatArray:

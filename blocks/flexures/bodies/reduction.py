@@ -14,7 +14,6 @@ from flexure.blocks.flexures.bodies.plate_mesh import node_numbers
 from flexure.blocks.flexures.bodies.recovery import Recovery
 from flexure.diagrams.checks.arguments import mapping
 from flexure.diagrams.checks.errors import ValueRefusedError
-from flexure.diagrams.concurrency.one_thread import in_one_thread
 from flexure.diagrams.values.arrays import FloatArray, as_numbers, check_bounds, check_name
 
 _RIGID = 1e-6  # of what stiffness there is: residual forces of rigid motions, and errors of M
@@ -146,7 +145,6 @@ def given_matrices(
     return m, K, points
 
 
-@in_one_thread
 def reduce_body(
     m: Any,
     K: Any,
