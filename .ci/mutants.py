@@ -135,6 +135,7 @@ MODULES: dict[str, tuple[list[str], list[str]]] = {
         ["solvers/simulation/events/active_witnesses.py"],
         [
             "solvers/simulation/events/test_witnesses.py",
+            "solvers/simulation/events/test_fast_witnesses.py",
             "solvers/simulation/events/test_missed_crossings.py",
             "solvers/simulation/events/test_pile_ups.py",
             "solvers/simulation/events/test_simultaneous_events.py",

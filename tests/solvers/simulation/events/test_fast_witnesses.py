@@ -98,7 +98,6 @@ def test_the_interval_means_the_same_in_every_call() -> None:
     assert found.final_states[:, 0] == pytest.approx([1.0 - flow.hits[3]] * 2)
 
 
-@pytest.mark.full
 def test_a_function_that_varies_too_fast_to_be_watched_is_a_warning() -> None:
     flow = clock(lambda x: 1.5 + np.sin(6000.0 * math.pi * x))
     with pytest.warns(UserWarning, match=r"'flow\.note' may have missed.*max_check_interval"):
