@@ -60,7 +60,7 @@ class RigidContact(UnilateralConstraint):
 
     In an impact, friction acts with impulses P along the surface at the contacts that push, and
     leaves ``ġ⁺ = -e ġ⁻`` as it is. With the velocity of sliding u that is left if the gaps do not
-    rebound, either u = 0 and ``|P| <= μ Λ``, or P = -μ Λ u/|u|. If W is what an impulse at a
+    rebound, either u = 0 and ``|P| <= μ Λ``, or ``P = -μ Λ u/|u|``. If W is what an impulse at a
     contact adds to its velocity, with the parts n along the normal and t along the surface ::
 
         u = v_t⁻ - W_tn ġ⁻/W_nn + (W_tt - W_tn W_nt/W_nn) P

@@ -95,10 +95,12 @@ def equation_row(
     """
     alone = condition._replace(forces=[condition.forces[k]], slips=())
     on_bodies = constraint_forces(placements, [alone], [np.ones(1)])
-    row = scalars.array(generalized_forces(topology, placements, on_bodies))
-    for mobilizer in topology.mobilizers:
-        if mobilizer.outboard in condition.efforts[k]:
-            row[mobilizer.v] = row[mobilizer.v] + condition.efforts[k][mobilizer.outboard]
+    efforts, nothing = condition.efforts[k], [np.zeros(0)]
+    on_joints = [
+        efforts.get(each.outboard, np.zeros(each.joint.num_velocities))
+        for each in topology.mobilizers
+    ]
+    row = generalized_forces(topology, placements, on_bodies) + np.concatenate(nothing + on_joints)
     return row if condition.held is None else row * condition.held[k]
 
 

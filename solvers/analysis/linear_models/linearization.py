@@ -349,6 +349,7 @@ def _sampled(
     _refuse_not_finite(attempt, values, slopes, entries, states, shown)
     with np.errstate(over="ignore", invalid="ignore"):
         moved, outputs = sampled.matrices()
+        outputs = outputs[fits]
     if not (np.isfinite(moved).all() and np.isfinite(outputs).all()):
         raise EvaluationError(
             attempt,
@@ -356,7 +357,7 @@ def _sampled(
             found="growth beyond all numbers",
             remedy="Start nearer to an equilibrium, or take a shorter period",
         )
-    outputs, n = outputs[fits], len(states)
+    n = len(states)
     quaternions, locked = quaternions_and_locked(entries.context)
     read = np.vstack([sampled.sampled[0], sampled.sampled[1][fits]])
     late = np.flatnonzero(np.any(read, axis=0))
