@@ -239,14 +239,14 @@ def parameter_sensitivity(
         atols = np.full(samples.states.shape[1], tolerances[1])
         warn_of_small_states(seen(), atols, beginning)
     if run.may_jump and len(grid) and variables:
-        end = start.clone()
+        end, plain = start.clone(), kind(start, (), (), attempt)
 
         def moved(step: FloatArray) -> FloatArray:
             """Return the states at the end of a motion whose numbers are others."""
             start.copy_from(beginning)
             move(start, variables, step)
-            samples = run.run(float(t_final), grid, method, DIFFERENCE_RTOL, 1e-3 * DIFFERENCE_RTOL)
-            return np.asarray(samples.states[-1])
+            tight = DIFFERENCE_RTOL, 1e-3 * DIFFERENCE_RTOL
+            return np.asarray(plain.run(float(t_final), grid, method, *tight).states[-1])
 
         largest = np.max(np.abs(samples.states), axis=0)
         slopes = samples.state_slopes[-1]
