@@ -16,6 +16,7 @@ from tests.solvers.analysis.sensitivities.test_gradients import (
     Ramp,
     complex_steps,
     drawn,
+    relay_charger,
 )
 from tests.solvers.analysis.sensitivities.test_gradients_at_instants import sampled, stepped
 
@@ -47,14 +48,7 @@ def test_a_ball_before_between_and_after_bounces(method: Any) -> None:
 
 @METHODS
 def test_a_relay_that_charges_a_capacitor(method: Any) -> None:
-    builder = fx.DiagramBuilder("charger")
-    builder.add_all(
-        fx.Relay("relay", -0.3, -0.7),
-        fx.FirstOrderLag("lag", 0.5, initial=0.1),
-        fx.Gain("turn", -1.0),
-    )
-    builder.connect_chain("relay", "lag", "turn", "relay")
-    charger = builder.build()
+    charger = relay_charger()
 
     def voltage(tau: Any, on: Any, off: Any, top: Any, start: Any) -> Any:
         # It charges from the start to -off, discharges to -on, and charges again.

@@ -233,7 +233,8 @@ def test_a_ball_after_three_bounces() -> None:
         np.testing.assert_allclose(found["x"], [expected["q"], expected["v"]], atol=1e-8)
 
 
-def test_a_relay_that_charges_a_capacitor() -> None:
+def relay_charger() -> fx.Diagram:
+    """Return a relay that charges and discharges a capacitor."""
     builder = fx.DiagramBuilder("charger")
     builder.add_all(
         fx.Relay("relay", -0.3, -0.7),
@@ -241,7 +242,11 @@ def test_a_relay_that_charges_a_capacitor() -> None:
         fx.Gain("turn", -1.0),
     )
     builder.connect_chain("relay", "lag", "turn", "relay")
-    charger = builder.build()
+    return builder.build()
+
+
+def test_a_relay_that_charges_a_capacitor() -> None:
+    charger = relay_charger()
 
     def second_switch(tau: Any, on: Any, off: Any, top: Any, start: Any) -> Any:
         # It charges from the start to -off, and discharges to -on.
