@@ -161,3 +161,15 @@ def chain(*systems: fx.System, name: str = "diagram") -> fx.Diagram:
     builder.add_all(*systems)
     builder.connect_chain(*systems)
     return builder.build()
+
+
+def relay_charger() -> fx.Diagram:
+    """Return a relay that charges and discharges a capacitor."""
+    builder = fx.DiagramBuilder("charger")
+    builder.add_all(
+        fx.Relay("relay", -0.3, -0.7),
+        fx.FirstOrderLag("lag", 0.5, initial=0.1),
+        fx.Gain("turn", -1.0),
+    )
+    builder.connect_chain("relay", "lag", "turn", "relay")
+    return builder.build()

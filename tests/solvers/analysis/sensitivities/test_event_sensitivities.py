@@ -16,9 +16,9 @@ from tests.solvers.analysis.sensitivities.test_gradients import (
     Ramp,
     complex_steps,
     drawn,
-    relay_charger,
 )
 from tests.solvers.analysis.sensitivities.test_gradients_at_instants import sampled, stepped
+from tests.support.systems.simulation import relay_charger
 
 METHODS = pytest.mark.parametrize("method", ["auto", "ESDIRK4", scipy.integrate.DOP853])
 

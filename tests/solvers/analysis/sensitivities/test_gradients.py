@@ -20,6 +20,7 @@ from flexure.diagrams.checks.errors import (
 from flexure.solvers.analysis.sensitivities.adjoint_motion import AdjointMotion
 from flexure.solvers.native.programs.preconditions import UnsuitableError
 from tests.support.native.native import needs_llvmlite
+from tests.support.systems.simulation import relay_charger
 from tests.support.tiers import by_tier
 
 TIGHT: dict[str, Any] = {"method": "DOP853", "rtol": 1e-12, "atol": 1e-14}
@@ -231,18 +232,6 @@ def test_a_ball_after_three_bounces() -> None:
         assert found["g"] == pytest.approx(expected["g"], abs=1e-8)
         assert found["e"] == pytest.approx(expected["e"], abs=1e-8)
         np.testing.assert_allclose(found["x"], [expected["q"], expected["v"]], atol=1e-8)
-
-
-def relay_charger() -> fx.Diagram:
-    """Return a relay that charges and discharges a capacitor."""
-    builder = fx.DiagramBuilder("charger")
-    builder.add_all(
-        fx.Relay("relay", -0.3, -0.7),
-        fx.FirstOrderLag("lag", 0.5, initial=0.1),
-        fx.Gain("turn", -1.0),
-    )
-    builder.connect_chain("relay", "lag", "turn", "relay")
-    return builder.build()
 
 
 def test_a_relay_that_charges_a_capacitor() -> None:
