@@ -14,11 +14,10 @@ from pathlib import Path
 
 import pytest
 
-from docs.gallery import make_example, renew
+from docs.gallery import EXAMPLES, make_example, renew
 
 pytestmark = pytest.mark.full
 ROOT = Path(__file__).parents[2]
-EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 FILMS = ["ball_chain", "dishwasher_door", "four_bar_linkage"]
 #: Of what takes long by itself.
 ARGUMENTS = {"door_tolerances": ["--samples", "500"]} | {film: ["--fps", "1"] for film in FILMS}
