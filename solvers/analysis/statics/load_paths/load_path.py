@@ -50,7 +50,7 @@ from flexure.solvers.analysis.statics.load_paths.path_plan import path_plan
 from flexure.solvers.analysis.statics.load_paths.path_run import PathRun
 
 if TYPE_CHECKING:
-    from flexure.solvers.analysis.statics import load_path_drawings, load_path_plots
+    from flexure.solvers.analysis.statics.load_paths import load_path_drawings, load_path_plots
 else:
     load_path_drawings = Deferred("flexure.solvers.analysis.statics.load_paths.load_path_drawings")
     load_path_plots = Deferred("flexure.solvers.analysis.statics.load_paths.load_path_plots")
