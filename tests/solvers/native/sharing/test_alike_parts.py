@@ -285,6 +285,21 @@ def test_parts_with_other_constants_are_not_alike(differ_in: str) -> None:
     np.testing.assert_array_equal(shared(context), context.store.time_derivatives())
 
 
+@pytest.mark.parametrize("touches", [True, False])
+@pytest.mark.parametrize("order", [6, 30])
+def test_forces_that_a_condition_switches_off_are_zero_on_its_side(
+    order: int, touches: bool
+) -> None:
+    def force(gap: Any) -> Any:
+        pressed = gap
+        for n in range(2, order):
+            pressed = pressed * gap / n - gap
+        return np.where(gap < 0.5, pressed, 0.0) if touches else np.where(gap > 0.5, 0.0, pressed)
+
+    context = Row(lambda x: [force(each) for each in x]).create_default_context()
+    np.testing.assert_array_equal(shared(context), context.store.time_derivatives())
+
+
 # When it is tried ---------------------------------------------------------------------------------
 
 
