@@ -280,14 +280,16 @@ def test_stretches_as_long_as_the_user_wants_may_be_as_many_as_there_are() -> No
 
 @pytest.mark.parametrize("place", [0, 1, 2])
 def test_a_function_that_returns_against_the_equations_is_left_to_python(place: int) -> None:
-    others = [lambda t: 1.0 + t] * place
-    for start, found in ((0.0, run_events.UNDEFINED), (0.1, run_events.FOUND)):
-        functions = [*others, lambda t, start=start: start + t - (t > 0.3)]
-        run = run_of_witnesses(
-            lambda t, f=functions: np.array([each(t) for each in f]), place + 1, -1, turning=True
-        )
+    def search(start: float) -> int:
+        def evaluate(time: float) -> FloatArray:
+            return np.array([*[1.0 + time] * place, start + time - (time > 0.3)])
+
+        run = run_of_witnesses(evaluate, place + 1, -1, turning=True)
         with np.errstate(all="ignore"):
-            assert run_events.find_crossing(run, METHODS["RK45"]) == found
+            return run_events.find_crossing(run, METHODS["RK45"])
+
+    assert search(0.0) == run_events.UNDEFINED
+    assert search(0.1) == run_events.FOUND
 
 
 def test_a_function_that_is_still_where_it_triggered_counts_as_zero_once() -> None:
