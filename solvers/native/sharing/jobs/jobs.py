@@ -5,8 +5,11 @@ Blocks that cannot be seen to be alike may yet compute the same, and large block
 many times over: a plant moves each of its bodies, a gain multiplies each of its components. So
 every job is taken apart into *parts* that have no operation in common. Parts with the same
 operations, if on other numbers, become the rows of one new job, as the blocks of a family are rows.
-Parts may read the same numbers, as the rows of a matrix do, of which each is a part. What is left
-stays together.
+What is left stays together.
+
+That is tried in two ways. First, parts that read a common moving number stay together, so that a
+body is one part. Then they do not, so that each row of a matrix, times a state that is the same for
+all rows, is one. Parameters and time may be common in both.
 """
 
 from __future__ import annotations
@@ -22,6 +25,8 @@ from flexure.diagrams import scalars
 from flexure.diagrams.scalars.expressions.vocabulary import COMMUTATIVE, CONDITIONS
 from flexure.solvers.native.emission.emission import SEED, Node, depth_first
 from flexure.solvers.native.sharing.families.value_columns import (
+    CLOCK,
+    FIXED,
     RATE_COLUMN,
     SHIFT,
     Columns,
@@ -97,20 +102,27 @@ def share(jobs: Sequence[Job], sorts: Sequence[int]) -> list[Job]:
     sorts : sequence of int
         The sort of each column.
     """
-    reader = _Reader(sorts)
-    classes: dict[tuple[int, ...], list[_Part]] = {}
-    for job in jobs:
-        for numbers in separate(job.expressions, job.inputs):
-            part, key = reader.read(job, numbers)
-            classes.setdefault(key, []).append(part)
     shared: list[Job] = []
-    left = {id(job): set(range(len(job.expressions))) for job in jobs}
-    for parts in classes.values():
-        if len(parts) >= max(_FEW, *[len(part.job.levels) + 1 for part in parts]):
-            shared.append(_joined(parts))
-            for part in parts:
-                left[id(part.job)] -= {*part.numbers}
-    return shared + [job.only(sorted(left[id(job)])) for job in jobs if left[id(job)]]
+    left = list(jobs)
+    for together in (True, False):
+        reader = _Reader(sorts)
+        classes: dict[tuple[int, ...], list[_Part]] = {}
+        for job in left:
+            common = _moving_inputs(job, sorts) if together else ()
+            for numbers in separate(job.expressions, job.inputs, common):
+                part, key = reader.read(job, numbers)
+                classes.setdefault(key, []).append(part)
+        taken: dict[int, set[int]] = {}
+        for parts in classes.values():
+            if len(parts) >= max(_FEW, *[len(part.job.levels) + 1 for part in parts]):
+                shared.append(_joined(parts))
+                for part in parts:
+                    taken.setdefault(id(part.job), set()).update(part.numbers)
+        for k, job in enumerate(left):
+            if id(job) in taken:
+                rest = set(range(len(job.expressions))) - taken[id(job)]
+                left[k] = job.only(sorted(rest))
+    return [*shared, *(job for job in left if job.expressions)]
 
 
 def copies(shown: Sequence[tuple[int | float, int]], columns: Columns, first: int) -> list[Job]:
@@ -140,7 +152,15 @@ def copies(shown: Sequence[tuple[int | float, int]], columns: Columns, first: in
     return jobs
 
 
-def separate(expressions: Sequence[Any], inputs: Collection[int]) -> Iterable[list[int]]:
+def _moving_inputs(job: Job, sorts: Sequence[int]) -> set[int]:
+    """Return the inputs of a job that change during a run, but for time."""
+    still = CLOCK, FIXED
+    return {k for k, codes in job.inputs.items() if sorts[codes[0] >> SHIFT] not in still}
+
+
+def separate(
+    expressions: Sequence[Any], inputs: Collection[int], common: Collection[int] = ()
+) -> Iterable[list[int]]:
     """Take expressions apart; return which of them have operations in common.
 
     Parameters
@@ -149,6 +169,8 @@ def separate(expressions: Sequence[Any], inputs: Collection[int]) -> Iterable[li
         Expressions of one trace, or numbers.
     inputs : collection of int
         The indices of the nodes at which they begin.
+    common : collection of int
+        Inputs that hold together what reads them.
     """
     leader = list(range(len(expressions)))
     first: dict[int, int] = {}  # the expression from which a node was reached first
@@ -162,13 +184,15 @@ def separate(expressions: Sequence[Any], inputs: Collection[int]) -> Iterable[li
         stack = [expression] if isinstance(expression, scalars.Symbol) else []
         while stack:
             node = stack.pop()
-            if node.op == "constant" or node.index in inputs:
+            is_input = node.index in inputs
+            if node.op == "constant" or (is_input and node.index not in common):
                 continue
             if node.index in first:
                 leader[leader_of(number)] = leader_of(first[node.index])
             else:
                 first[node.index] = number
-                stack.extend(node.args)
+                if not is_input:
+                    stack.extend(node.args)
     parts: dict[int, list[int]] = {}
     for number in range(len(leader)):
         parts.setdefault(leader_of(number), []).append(number)
