@@ -127,6 +127,8 @@ MODULES: dict[str, tuple[list[str], list[str]]] = {
             "solvers/simulation/test_simulator.py",
             "solvers/simulation/test_interventions.py",
             "solvers/simulation/run_control/test_termination.py",
+            "solvers/simulation/events/test_settling.py",
+            "solvers/simulation/events/test_missed_crossings.py",
             "solvers/simulation/events/test_pile_ups.py",
             "solvers/simulation/events/test_witnesses.py",
         ],

@@ -422,6 +422,21 @@ def test_a_trial_that_the_equations_refuse_is_a_step_that_was_too_long(method: s
     np.testing.assert_array_equal(found.x, expected.x)
 
 
+@pytest.mark.parametrize("method", ["RK45", "BDF"])
+def test_steps_that_creep_up_to_what_the_equations_refuse_end_with_its_reason(method: str) -> None:
+    asked = []
+
+    def rhs(t: float, x: Array) -> Array:
+        asked.append(t)
+        if x[0] > 2.96:
+            raise EvaluationError("Cannot evaluate 'door'")
+        return np.array([1e-3])  # so slow that the shortest steps do not change the state
+
+    with pytest.raises(EvaluationError, match="'door'"):
+        run(rhs, [2.9599], 2.0, method, max_step=1e-3)
+    assert len(asked) < 2000
+
+
 @every_method
 @pytest.mark.parametrize("convert", [list, tuple, np.float32, lambda x: x.astype(int)])
 def test_other_sequences_of_real_numbers_will_do(method: str, convert: Any) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 import flexure as fx
+from flexure.diagrams import scalars
 from flexure.diagrams.checks.errors import NativeCodeError
 from flexure.solvers.integration.methods.methods import resolve
 from flexure.solvers.native.programs.method_programs import METHODS
@@ -38,6 +39,18 @@ class Moving(fx.LeafSystem):
 
     def calc_next_break_time(self, context: Any) -> float:
         return float(self.at(context)[0])
+
+
+class TwoFaced(fx.LeafSystem):
+    """Equations that are others on symbols."""
+
+    def __init__(self) -> None:
+        super().__init__("two_faced")
+        self.x = self.declare_continuous_state(z=1, default=[1.0])
+
+    def calc_time_derivatives(self, context: Any) -> Any:
+        x = self.x(context)
+        return -3.0 * x if scalars.is_symbolic(x) else -x
 
 
 def refusal(system: fx.System, **options: Any) -> str:
@@ -75,6 +88,13 @@ def test_equations_that_need_numbers_are_refused_for_one_reason() -> None:
     assert how_a_sweep_went(block) == f"one after the other, because {reason}"
     # SciPy's front has the whole message of the trace, which begins a sentence.
     assert fx.compiled_equations(block).why.lower().startswith(reason.lower())
+
+
+@needs_llvmlite
+def test_a_trace_that_gives_other_numbers_is_refused_for_one_reason() -> None:
+    block, reason = TwoFaced(), "tracing the equations gave other numbers"
+    assert refusal(block) == fx.compiled_equations(block).why == reason
+    assert how_a_sweep_went(block) == f"one after the other, because {reason}"
 
 
 @needs_llvmlite

@@ -5,7 +5,7 @@ What sharing is called inside stands here and nowhere else in the tests.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -15,12 +15,20 @@ import numpy.typing as npt
 import pytest
 
 import flexure as fx
+from flexure.diagrams.contexts.value_places import find_place
+from flexure.solvers.analysis.equations.equations import find_variables, read_equations, shown
+from flexure.solvers.analysis.equations.shared_equations import (
+    SharedCode,
+    SharedEquations,
+    WrittenCode,
+)
 from flexure.solvers.native.emission import jacobian_emission
 from flexure.solvers.native.emission.wide_emission import WIDTH
 from flexure.solvers.native.programs import plan
 from flexure.solvers.native.programs.program import Program
+from flexure.solvers.native.sharing.families.requested_derivatives import OF_RUNS, Question, Reading
 from flexure.solvers.native.sharing.jobs import repetition, shared_derivatives, shared_jacobian
-from flexure.solvers.tracing.trace import Key
+from flexure.solvers.tracing.trace import Key, trace
 from tests.support.native.native import equation_at
 
 FloatArray = npt.NDArray[np.float64]
@@ -130,6 +138,25 @@ def written_out(context: fx.Context, zeros: Collection[Key] = ()) -> FloatArray:
         program = Program(context.system.layout, zeros)
     assert not shares_code(program)
     return derivatives(program, context)
+
+
+def answers(
+    context: fx.Context,
+    inputs: Sequence[str],
+    outputs: Sequence[str],
+    reading: Reading = OF_RUNS.reading,
+) -> Iterator[tuple[FloatArray, FloatArray]]:
+    """Compute rates and outputs with all their derivatives, by shared code and written out."""
+    layout, places = context.system.layout, [find_place(context.system, each) for each in outputs]
+    read = [(slot, tuple(part)) for slot, part in (shown(context, place) for place in places)]
+    keys = [key for each in find_variables(context, inputs, "Cannot") for key in each.keys]
+    question = Question(tuple(read), tuple(keys), reading)
+    expressions = trace(layout, lambda store: read_equations(store, read))
+    with sharing(True):
+        shared_code = SharedCode(layout, question, frozenset())
+    for code in (shared_code, WrittenCode(layout, question, expressions)):
+        equations = SharedEquations(context.store, code)
+        yield equations.computed(), equations.jacobian()
 
 
 def operations(system: fx.System, *, everywhere: bool) -> int:

@@ -57,8 +57,7 @@ class Prototype:
         self._zeros, self._reading = zeros, reading
         layout = Layout(block)
         self._store = symbolic_store(layout, as_gain=as_gain)
-        if block.continuous_state is not None:
-            reading.begin(self._store)
+        reading.begin(self._store)
         self._first_input = layout.input_base
         self._symbols = [self._store.cache[slot] for slot in layout.sources[0]]
         self._held: dict[int, list[float | None]] = {}  # what is known of inputs at present

@@ -19,7 +19,6 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 import numpy as np
@@ -465,29 +464,3 @@ def stride_within(places: IntArray, spans: Iterable[tuple[int, int]]) -> int | N
     """Return the distance from one place to the next in all spans; None where there are several."""
     strides = {stride_of(places[first:last]) for first, last in spans}
     return strides.pop() if len(strides) == 1 else None
-
-
-def runs_of(places: Sequence[IntArray], first: int, last: int, least: int) -> list[tuple[int, int]]:
-    """Cut a span of instances where many places are in other distances than before.
-
-    Parameters
-    ----------
-    places : sequence of ndarray
-        The places of several numbers.
-    first, last : int
-        The first instance of the span, and the one behind its last.
-    least : int
-        Instances, of which every part must have so many.
-    """
-    if not places:
-        return [(first, last)]
-    steps = np.diff(np.array([each[first:last] for each in places]), axis=1)
-    breaks = np.count_nonzero(steps != np.median(steps, axis=1, keepdims=True), axis=0)
-    cuts = [0, last - first]
-    for cut in (1 + np.argsort(-breaks, kind="stable")).tolist():
-        if not breaks[cut - 1]:
-            break
-        if min(abs(cut - other) for other in cuts) >= least:
-            cuts.append(cut)
-    cuts.sort()
-    return [(first + a, first + b) for a, b in pairwise(cuts)]

@@ -20,14 +20,10 @@ from flexure.solvers.native.sharing.jobs.job_loops import (
     Loop,
     Repetition,
     WideLoop,
-    runs_of,
-    stride_of,
-    stride_within,
 )
 from flexure.solvers.native.sharing.jobs.tangent_loops import TangentLoop, TangentRepetition
 
 _LONG = 30  # operations, from which on a wide loop pays; a function of the C library is as much
-_SCATTERED = 12  # operations, as long as which it takes to read a register number by number
 
 
 class RepetitionWriter:
@@ -98,28 +94,7 @@ class RepetitionWriter:
             return [], spans
         wide = [span for span in spans if span[2] - span[1] >= self._width]
         narrow = [span for span in spans if span not in wide]
-        return self._in_runs(repetition, wide), narrow
-
-    def _in_runs(self, repetition: Repetition, spans: list[_Span]) -> list[_Span]:
-        """Cut spans where places are in equal distances then, if that saves more than it costs."""
-        # Values without such an order are read number by number, which takes longer than an
-        # operation.
-        places = [each for array, each in repetition.inputs.values() if array != "t"]
-        places = [each for each in places if stride_of(each) is None]
-        runs = [
-            (level, first, last)
-            for level, begin, end in spans
-            for first, last in runs_of(places, begin, end, self._width)
-        ]
-        operations = len(depth_first(repetition.expressions, repetition.inputs))
-
-        def cost(spans: list[_Span]) -> float:
-            bounds = [span[1:] for span in spans]
-            scattered = sum(stride_within(each, bounds) is None for each in places)
-            rounds = sum(-(-(last - first) // self._width) for first, last in bounds)
-            return rounds * (operations + _SCATTERED * scattered)
-
-        return runs if cost(runs) < cost(spans) else spans
+        return wide, narrow
 
     def _write_loop(
         self, name: str, repetition: Repetition, spans: list[_Span], is_wide: bool

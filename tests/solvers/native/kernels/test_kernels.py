@@ -148,6 +148,7 @@ FUNCTIONS: dict[str, list[OfTime]] = {
     "two crossings": [lambda t: (t - 0.3) * (t - 0.6)],
     "three crossings": [lambda t: (t - 0.2) * (t - 0.4) * (t - 0.9)],
     "a short hop": [lambda t: (t - 0.7) * (t - 0.7001)],
+    "a hop from its surface": [lambda t: t * (1e-9 - t)],
     "a function that touches zero": [lambda t: (t - 0.3) ** 2],
     "many crossings": [lambda t: math.sin(17.0 * t + 0.3)],
     "a steep one": [lambda t: math.tanh(500.0 * (t - 0.654321))],
@@ -275,6 +276,20 @@ def test_stretches_as_long_as_the_user_wants_may_be_as_many_as_there_are() -> No
         assert run_events.find_crossing(run, METHODS["RK45"]) == run_events.FOUND
     assert run.witnesses.time_crossed == search.crossing.time
     assert run.witnesses.time_crossed == pytest.approx(0.95 - 1e-3 * math.sqrt(math.log(2.0)))
+
+
+@pytest.mark.parametrize("place", [0, 1, 2])
+def test_a_function_that_returns_against_the_equations_is_left_to_python(place: int) -> None:
+    def search(start: float) -> int:
+        def evaluate(time: float) -> FloatArray:
+            return np.array([*[1.0 + time] * place, start + time - (time > 0.3)])
+
+        run = run_of_witnesses(evaluate, place + 1, -1, turning=True)
+        with np.errstate(all="ignore"):
+            return run_events.find_crossing(run, METHODS["RK45"])
+
+    assert search(0.0) == run_events.UNDEFINED
+    assert search(0.1) == run_events.FOUND
 
 
 def test_a_function_that_is_still_where_it_triggered_counts_as_zero_once() -> None:

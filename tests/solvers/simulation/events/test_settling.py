@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 
 import flexure as fx
@@ -53,6 +54,16 @@ def test_all_settling_updates_see_the_same_values_in_each_round(compiled: Any) -
     actor = Actor(*swap, start=[7.0], numbers=[5.0, 0.0, 0.0], rate=lambda t, x, d: [0.0])
     result = fx.simulate(actor, 0.1, compiled=compiled)
     assert result["y"][0].tolist() == [5.0, 0.0, 4.0]
+
+
+@HOW
+def test_a_record_has_times_twice_where_settling_changes_a_value_and_else_once(
+    compiled: Any,
+) -> None:
+    follow = Act("discrete", fx.Settling(), lambda t, x, d: {"d": [d[1], d[1], d[2]]})
+    tick = Act("discrete", fx.Periodic(0.3), lambda t, x, d: {"d": [d[0], t > 0.5, d[2]]})
+    result = fx.simulate(Actor(follow, tick), 1.0, compiled=compiled)
+    assert result.time[1:][np.diff(result.time) == 0.0].tolist() == [0.6]
 
 
 @HOW

@@ -1,4 +1,4 @@
-"""Where places are in equal distances for a while, loops read registers as a whole."""
+"""Loops over places in unequal distances, with registers of several widths."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def rows_of_lags(lengths: list[int]) -> fx.DiagramBuilder:
     ("lengths", "width"),
     [([9, 8], 4), ([20, 20], 8), ([3, 30, 4], 4), ([8, 1, 8, 16], 2), ([5, 5, 5], 8)],
 )
-def test_numbers_are_read_in_runs_where_their_order_breaks_off(
+def test_numbers_are_read_where_they_are_however_wide_a_register_is(
     lengths: list[int], width: int
 ) -> None:
     context = rows_of_lags(lengths).build().create_default_context()
