@@ -20,7 +20,7 @@ M, R, G, SLOW = 2.0, 0.1, 10.0, 1e-3
 BALL = fx.BodyShape.sphere(radius=R)
 
 
-def thrown(mu: float, e: float = 0.5, *, wall: bool = False) -> fx.Plant:
+def thrown(mu: float, e: float = 0.5, *, wall: bool = False, pulled: bool = False) -> fx.Plant:
     """Return a ball that may touch the ground, and a wall at x = 1."""
     builder = fx.PlantBuilder("court", gravity=(0.0, 0.0, -G))
     ball = builder.add_body("ball", fx.SpatialInertia.solid_sphere(M, radius=R))
@@ -33,6 +33,8 @@ def thrown(mu: float, e: float = 0.5, *, wall: bool = False) -> fx.Plant:
         frame = builder.add_frame("wall_frame", builder.world, (turned, (1.0, 0.0, 0.0)))
         builder.add_constraint(fx.RigidContact("wall", ball, BALL, frame, "half_space", **friction))
     builder.add_energy_ledger()
+    if pulled:
+        builder.add_external_force("pull", ball)
     return builder.build()
 
 
@@ -352,6 +354,27 @@ def test_a_foot_and_the_rail_above_it_rub_together() -> None:
     across = result["tree.guide_reaction"][-1, 3]
     assert across == pytest.approx(M * a + mu * M * G, rel=1e-9)
     assert np.ptp(result["ledger.balance"]) < 1e-9
+
+
+def test_a_pull_that_is_not_finite_is_traced_to_its_cause() -> None:
+    class Root(fx.LeafSystem):
+        """A force along z that is NaN from t = 0.05 s on."""
+
+        def __init__(self) -> None:
+            super().__init__("root")
+            self.declare_vector_output("y", 6, self.calc_force)
+
+        def calc_force(self, context: Any) -> Any:
+            return [0.0, 0.0, 0.0, 0.0, 0.0, np.sqrt(0.05 - context.time)]
+
+    plant, builder = thrown(0.3, pulled=True), fx.DiagramBuilder("pulled")
+    builder.add_all(plant, Root())
+    builder.connect("root.y", "court.pull")
+    context = builder.build().create_default_context()
+    plant.joints[0].pose.set(context, (np.eye(3), (0.0, 0.0, R)))
+    plant.set_velocities(context, [0.0, 0.0, 0.0, 1.0, 0.0, 0.0])
+    with pytest.raises(fx.errors.NonFiniteError, match=r"component 5 of output port 'root\.y'"):
+        fx.simulate(context.system, 0.1, context=context)
 
 
 def test_wrong_constants_of_friction_are_refused() -> None:

@@ -10,6 +10,7 @@ from scipy.integrate import solve_ivp
 from scipy.optimize import brentq
 
 import flexure as fx
+from flexure.blocks.multibody.constrained_dynamics import joint_loads
 from flexure.diagrams.checks.errors import DeclarationError, EvaluationError
 from tests.support.native.native import needs_llvmlite
 from tests.support.tiers import by_tier
@@ -195,6 +196,16 @@ def test_a_slip_that_locks_itself_is_refused_by_name() -> None:
     rail.rate.set(context, 1.0)
     with pytest.raises(EvaluationError, match=r"friction of 'rub'.*1\.6 times.*Painlev"):
         fx.simulate(plant, 0.1, context=context)
+
+
+def test_frictions_whose_equations_are_singular_are_refused_by_name() -> None:
+    """The first bearing is at the limit by its own load, where elimination gives NaN."""
+    changes = [[np.array([size, 0.0, 0.0])] for size in (1.0, 0.1)]
+    loads = [([np.array([3.0, 0.0, 0.0])], [changes[k], changes[1 - k]]) for k in (0, 1)]
+    with np.errstate(all="ignore"):
+        assert np.isfinite(joint_loads._solution(["a", "b"], np.full(2, 0.5), loads)).all()
+        with pytest.raises(EvaluationError, match=r"friction of 'a', 'b'.*1\.1 times"):
+            joint_loads._solution(["a", "b"], np.ones(2), loads)
 
 
 def test_a_guide_carries_a_moment_about_its_axis_by_its_radius() -> None:
