@@ -26,17 +26,12 @@ from flexure.solvers.tracing.trace import trace_derivatives
 from tests.contracts.catalog import CATALOG, ONE_OF_EACH
 from tests.contracts.equations import filled
 from tests.contracts.test_every_model_in_javascript import close, events_of, expected_numbers
-from tests.support.mechanics.mechanisms import MECHANISMS, random_contexts
+from tests.support.mechanics.mechanisms import MECHANISMS, WRITTEN_MECHANISMS, random_contexts
 from tests.support.native.c_models import Running, compile_all
 from tests.support.tiers import for_each
 
 pytestmark = [pytest.mark.full, pytest.mark.timeout(600)]
 FloatArray = npt.NDArray[np.float64]
-#: Axes, orientations, nodes and drives, and constraints that hold, roll, strike and rub.
-SOME_MECHANISMS = [
-    *("chain of axes", "chain of orientations", "reversed angles", "motors", "divided beam"),
-    *("loops and couplings", "wheels and skates", "rigid contacts", "loaded bearings"),
-]
 PARTS: frozenset[Part] = frozenset(("exchange", "slopes"))
 #: For each name a model, its contexts, and an instance of what is compiled.
 Compiled = dict[str, tuple[CModel, Sequence[fx.Context], Running]]
@@ -142,7 +137,7 @@ def test_every_block_computes_the_same(label: str, blocks: Compiled) -> None:
 def mechanisms(tmp_path_factory: pytest.TempPathFactory) -> Compiled:
     """Every mechanism with contexts."""
     found = {}
-    for k, name in enumerate(SOME_MECHANISMS):
+    for k, name in enumerate(WRITTEN_MECHANISMS):
         plant = MECHANISMS[name]()
         contexts = random_contexts(plant, 2)
         some = list(plant.output_ports)[::5]  # all of them take long to write
@@ -151,6 +146,6 @@ def mechanisms(tmp_path_factory: pytest.TempPathFactory) -> Compiled:
     return compiled(found, tmp_path_factory.mktemp("mechanisms"))
 
 
-@for_each("name", SOME_MECHANISMS)
+@for_each("name", WRITTEN_MECHANISMS)
 def test_every_mechanism_computes_the_same(name: str, mechanisms: Compiled) -> None:
     check(*mechanisms[name])

@@ -29,8 +29,8 @@ SEEDS = range(by_tier(fast=30, full=500))
 END = 0.8
 RUN: dict[str, Any] = {"rtol": 1e-8, "atol": 1e-10}
 GRID = np.linspace(0.0, END, 33)
-#: Plants whose events blocks themselves look for where nothing is native: for them, EARLY is enough,
-#: when most have struck or slipped and stuck.
+#: Plants whose blocks themselves look for events where nothing is native. EARLY is enough then,
+#: when most have struck, or slipped and stuck.
 SWITCHED, EARLY = {"bearing", "rigid contact", "stop"}, 0.5
 
 
