@@ -85,7 +85,7 @@ def test_readings_agree() -> None:
         slow = seed % 50 == 49 and "stop" not in asked.kinds
         reading: Any = False if slow else "python"
         end = 0.3 if slow else EARLY if SWITCHED & {*asked.kinds} else END
-        other = fx.simulate(asked.diagram, end, compiled=reading, **RUN)
+        other = fx.simulate(asked.diagram, end, compiled=reading, rtol=1e-7, atol=1e-9)
         grid = GRID[end >= GRID]
         mine = run(seed).sample(asked.output, grid)
         return apart(other.sample(asked.output, grid), mine, 2e-4)
@@ -187,7 +187,7 @@ def test_sweeps_measure_what_runs_do() -> None:
         )
         return apart(table.metrics["highest"][0], highest(run(seed)), 1e-4)
 
-    assert misfits(question) == []
+    assert misfits(question, SEEDS[1::2]) == []  # the others run in pages
 
 
 def test_sensitivities_are_those_of_differences() -> None:
@@ -195,11 +195,13 @@ def test_sensitivities_are_those_of_differences() -> None:
         context = asked.diagram.create_default_context()
         value = context.get(asked.gain)
         end = EARLY if SWITCHED & {*asked.kinds} else END
-        answer = fx.parameter_sensitivity(asked.diagram, end, asked.gain, outputs=asked.output)
+        answer = fx.parameter_sensitivity(
+            asked.diagram, end, asked.gain, outputs=asked.output, **RUN
+        )
         ends = []
         for step in (-1e-5, 1e-5):
             context.set(asked.gain, value * (1.0 + step))
-            moved = fx.simulate(asked.diagram, end, context=context, rtol=1e-11, atol=1e-13)
+            moved = fx.simulate(asked.diagram, end, context=context, rtol=1e-10, atol=1e-12)
             ends.append(moved[asked.output][-1])
         expected = np.ravel(ends[1] - ends[0]) / (2e-5 * value)
         found = np.ravel(answer.output_derivatives[asked.output][asked.gain][-1])

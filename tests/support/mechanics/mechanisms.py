@@ -385,12 +385,12 @@ TRIED_MECHANISMS = by_tier(
     full=[*MECHANISMS],
 )
 #: Names of what a run writes in other languages, operation by operation: axes, orientations, nodes
-#: and drives, and constraints that hold, roll, strike and rub.
+#: and drives, and constraints that roll, strike and rub.
 WRITTEN_MECHANISMS = by_tier(
     fast=TRIED_MECHANISMS,
     full=[
         *("chain of axes", "chain of orientations", "reversed angles", "motors", "divided beam"),
-        *("loops and couplings", "wheels and skates", "rigid contacts", "loaded bearings"),
+        *("wheels and skates", "rigid contacts", "loaded bearings"),
     ],
 )
 
