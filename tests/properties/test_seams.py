@@ -201,7 +201,7 @@ def test_sensitivities_are_those_of_differences() -> None:
         ends = []
         for step in (-1e-5, 1e-5):
             context.set(asked.gain, value * (1.0 + step))
-            moved = fx.simulate(asked.diagram, end, context=context, rtol=1e-10, atol=1e-12)
+            moved = fx.simulate(asked.diagram, end, context=context, rtol=1e-11, atol=1e-13)
             ends.append(moved[asked.output][-1])
         expected = np.ravel(ends[1] - ends[0]) / (2e-5 * value)
         found = np.ravel(answer.output_derivatives[asked.output][asked.gain][-1])
