@@ -82,7 +82,7 @@ class _Litter:
 class Elders:
     """Lets collections skip what is older than the first of several ``with`` blocks, until all end.
 
-    Not so where somebody else has told them to skip something, which would be forgotten.
+    Where others have told them to skip something, this does nothing: that would be forgotten.
     """
 
     def __init__(self) -> None:
