@@ -12,7 +12,7 @@ import sys
 import tempfile
 from collections.abc import Generator, Iterator
 from contextlib import suppress
-from functools import cache, partial
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -28,13 +28,6 @@ with suppress(ImportError):  # versions without these
 
     NO_CONSTANTS = Constants()
     vars(providers)["_get_local_constants"] = lambda: NO_CONSTANTS
-
-#: Parts of the paths of tests whose subject is what compiled equations compute.
-CAREFUL = (
-    *("tests/solvers/native/", "tests/solvers/simulation/", "tests/solvers/sweeps/"),
-    *("tests/contracts/test_every_reading", "tests/contracts/test_every_mechanism"),
-    *("tests/contracts/test_every_solver", "tests/properties/test_random"),
-)
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -88,25 +81,23 @@ def pytest_collection() -> Generator[None, object, object]:
     return collected
 
 
-@pytest.fixture(scope="module", autouse=True)
-def native_code(request: pytest.FixtureRequest) -> Iterator[None]:
+@pytest.fixture(scope="session", autouse=True)
+def native_code(pytestconfig: pytest.Config) -> Iterator[None]:
     """Compile into a folder of the tests, neither reading nor filling the one of the user.
 
-    The folder is that of how hard LLVM tries, and of the code that calls LLVM; on everything else,
-    the names of its files depend. In the fast tier, LLVM optimizes loops a little and equations not
-    at all. The full tier compiles as users do, but for equations in tests that are not `CAREFUL`.
+    The folder is that of the tier, since LLVM optimizes loops a little and equations not at all in
+    the fast one, and of the code that calls LLVM; on everything else, the names of its files
+    depend. The full tier compiles as users do.
     """
     from flexure.solvers.native.llvm import library
 
-    fast = os.environ["FLEXURE_TIER"] == "fast"
-    is_careful = not fast and any(each in request.path.as_posix() for each in CAREFUL)
-    way = "careful" if is_careful else "fast" if fast else "full"
-    machine, name = library._Machine, f"native_code_of_the_{way}_tier_{_callers()}"
+    tier = os.environ["FLEXURE_TIER"]
+    callers = [Path(__file__), *sorted(Path(library.__file__).parent.glob("*.py"))]
+    digest = hashlib.blake2b(b"".join(each.read_bytes() for each in callers), digest_size=8)
+    machine, name = library._Machine, f"native_code_of_the_{tier}_tier_{digest.hexdigest()}"
     compile_fully = machine.compile
 
     def compile_quickly(self: Any, text: str, level: int, passes: int, vectorized: bool) -> bytes:
-        if passes and not fast:  # loops, which serve all systems and all files
-            return compile_fully(self, text, level, passes, vectorized)
         # Loops and lanes give the same numbers only where LLVM may contract operations of both;
         # lanes need its passes, since they would be misaligned on the stack.
         lanes = re.search(r"<\d+ x ", text) is not None
@@ -114,16 +105,7 @@ def native_code(request: pytest.FixtureRequest) -> Iterator[None]:
         return compile_fully(self, text, level, min(passes, lanes), vectorized)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("FLEXURE_CACHE", _kept_folder(request.config, name))
-        if not is_careful:
+        patch.setenv("FLEXURE_CACHE", _kept_folder(pytestconfig, name))
+        if tier == "fast":
             patch.setattr(machine, "compile", compile_quickly)
         yield
-
-
-@cache
-def _callers() -> str:
-    """Return a hash of the code that calls LLVM."""
-    from flexure.solvers.native.llvm import library
-
-    callers = [Path(__file__), *sorted(Path(library.__file__).parent.glob("*.py"))]
-    return hashlib.blake2b(b"".join(e.read_bytes() for e in callers), digest_size=8).hexdigest()
