@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -101,17 +102,25 @@ def test_a_ball_slides_until_it_rolls() -> None:
 def crate(
     angle: float, mu: float, size: Any = (0.3, 0.2, 0.1), law: Any = "simultaneous"
 ) -> fx.Context:
-    """Return a context with a box on a slope."""
+    """Return a context with a box on a slope; one plant serves all frictions."""
+    context = start(box_on_slope(angle, size, law), (0.0, 0.0, 0.5 * size[2]), np.zeros(6))
+    context.set("tree.ground_friction", mu)
+    return context
+
+
+@cache
+def box_on_slope(angle: float, size: Any, law: Any) -> fx.Plant:
+    """Build a box on a slope."""
     gravity = (G * np.sin(angle), 0.0, -G * np.cos(angle))
     builder = fx.PlantBuilder("slope", gravity=gravity, impacts=law)
     box = builder.add_body("box", fx.SpatialInertia.solid_box(M, size=size))
     builder.add_joint(fx.QuaternionFloatingJoint("free", builder.world, box))
     shape = fx.BodyShape.box(size=size)
-    options: Any = {"restitution": 0.3, "friction": mu, "transition_velocity": SLOW}
+    options: Any = {"restitution": 0.3, "friction": 0.3, "transition_velocity": SLOW}
     ground = fx.RigidContact("ground", box, shape, builder.world, "half_space", **options)
     builder.add_constraint(ground)
     builder.add_energy_ledger()
-    return start(builder.build(), (0.0, 0.0, 0.5 * size[2]), np.zeros(6))
+    return builder.build()
 
 
 @pytest.mark.full
@@ -146,7 +155,7 @@ def test_a_crate_lands_flat(law: str) -> None:
         context = crate(0.0, mu, size, law)
         flight = context.system
         assert isinstance(flight, fx.Plant)
-        context = start(flight, (0.0, 0.0, 0.05), [0.0, 0.0, 0.0, speed, 0.0, -fall])
+        flight.set_velocities(context, [0.0, 0.0, 0.0, speed, 0.0, -fall])
         result = fx.simulate(context.system, 1e-9, context=context)
         after = result["box.spatial_velocity"][-1]
         before = 0.5 * M * (speed**2 + fall**2)
@@ -397,11 +406,11 @@ def test_wrong_constants_of_friction_are_refused() -> None:
 def test_a_thrown_crate_tumbles_until_it_lies_flat(mu: float, seed: int) -> None:
     """Without friction it slides on, turning about the normal."""
     size, rng = (0.4, 0.3, 0.1), np.random.default_rng(seed)
-    plant = crate(0.0, mu, size).system
-    assert isinstance(plant, fx.Plant)
+    plant = box_on_slope(0.0, size, "simultaneous")
     turned = rotation_from_rpy(0.5 * rng.normal(size=3))
     v = rng.normal(size=6) * np.array([3.0, 3.0, 3.0, 1.0, 1.0, 0.2])
     context = start(plant, (0.0, 0.0, 0.5), v, turned)
+    context.set("tree.ground_friction", mu)
     result = fx.simulate(plant, 1.5, context=context, method="Rodas5P", compiled="native")
     assert result["box.position"][-1, 2] == pytest.approx(0.05, abs=1e-6)
     assert result["ground.multipliers"][-1].sum() == pytest.approx(M * G, rel=1e-6)
@@ -414,8 +423,7 @@ def test_a_thrown_crate_tumbles_until_it_lies_flat(mu: float, seed: int) -> None
 @needs_llvmlite
 @pytest.mark.parametrize("law", ["simultaneous", "sequential"])
 def test_corners_that_strike_together_keep_cone_and_energy(law: str) -> None:
-    plant, rng = crate(0.0, 0.3, law=law).system, np.random.default_rng(7)
-    assert isinstance(plant, fx.Plant)
+    plant, rng = box_on_slope(0.0, (0.3, 0.2, 0.1), law), np.random.default_rng(7)
     moments = M / 12.0 * np.array([0.05, 0.10, 0.13])
     for _ in range(20):
         mu, v = rng.uniform(0.0, 1.5), rng.normal(size=6) * [2.0, 2.0, 8.0, 2.0, 2.0, 0.0]
