@@ -14,7 +14,7 @@ from flexure.diagrams.systems.layout import Layout
 from flexure.diagrams.systems.leaf import LeafSystem
 from flexure.diagrams.values.arrays import freeze
 from flexure.diagrams.values.kinds import ALL_KINDS
-from flexure.solvers.native.sharing.families.requested_derivatives import OF_RUNS, Reading
+from flexure.solvers.native.sharing.families.requested_derivatives import Reading
 from flexure.solvers.tracing.trace import Key, symbolic_store
 
 
@@ -47,12 +47,7 @@ class Prototype:
     """
 
     def __init__(
-        self,
-        block: LeafSystem,
-        zeros: Collection[Key] = (),
-        reading: Reading = OF_RUNS.reading,
-        *,
-        as_gain: bool = False,
+        self, block: LeafSystem, zeros: Collection[Key], reading: Reading, *, as_gain: bool
     ) -> None:
         self._zeros, self._reading = zeros, reading
         layout = Layout(block)

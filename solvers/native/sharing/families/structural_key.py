@@ -34,7 +34,7 @@ from flexure.solvers.tracing.replicas import is_trusted, passed_over_in, slots_o
 _SMALL = 4096  # bytes of an array that is compared by value
 _NOTHING, _NUMBER = frozenset[str](), frozenset({"index"})  # attributes that are passed over
 _DEEPEST = 8  # containers within containers
-_DEEPEST_OBJECT = 4  # an object within containers, whose attributes are read but no objects there
+_TOO_DEEP = 5  # containers around an object, or an object: then its attributes are not read
 _SEALED = (type, FunctionType, ModuleType, System)
 
 
@@ -111,11 +111,11 @@ def _mark(value: Any, owner: Any, depth: int = 0) -> Hashable:
 def _object(value: Any, owner: Any, depth: int) -> Hashable:
     """Read an object: which it is and, if a user's class made it, what its attributes are now."""
     kind = type(value)
-    if depth > _DEEPEST_OBJECT or isinstance(value, _SEALED) or is_trusted(kind):
+    if depth >= _TOO_DEEP or isinstance(value, _SEALED) or is_trusted(kind):
         return id(value)
     slots = [name for each in kind.__mro__ for name in slots_of(each)]
     held = getattr(value, "__dict__", {}) | {name: getattr(value, name, None) for name in slots}
-    return id(value), _mark(held, owner, _DEEPEST_OBJECT + 1)
+    return id(value), _mark(held, owner, _TOO_DEEP)
 
 
 def _number(value: float, owner: Any, depth: int) -> Hashable:
@@ -203,4 +203,4 @@ _READERS: dict[type, Callable[..., Hashable]] = {
 
 def most_alike(blocks: Iterable[LeafSystem]) -> int:
     """Return how many blocks there are of the most frequent kind."""
-    return max(Counter(map(structural_key, blocks)).values(), default=0)
+    return max(Counter(map(structural_key, blocks)).values())

@@ -92,7 +92,6 @@ class Data:
     def __init__(self) -> None:
         self.lines: list[str] = []
         self._tables: dict[bytes, str] = {}
-        self._marks = 0
 
     def table(self, numbers: IntArray) -> str:
         """Return the name of a table, written when it is first needed."""
@@ -110,8 +109,8 @@ class Data:
 
         Returns the marks of what is read and written, and of the loop.
         """
-        group, loop, parallel, scalar = range(self._marks, self._marks + 4)
-        self._marks += 4
+        free = len(self.lines)  # a number that no mark has: each has a line
+        group, loop, parallel, scalar = range(free, free + 4)
         few = f", !{scalar}" if count < _FEW else ""
         self.lines += [
             f"!{group} = distinct !{{}}",

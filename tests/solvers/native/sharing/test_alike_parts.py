@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -262,6 +263,27 @@ def test_operands_that_may_be_exchanged_do_not_tell_parts_apart() -> None:
     ordered, mixed = (Row(partial(third_and_half, first=first)) for first in (0, 20))
     with sharing(True):
         assert size_of_code(mixed) < 1.1 * size_of_code(ordered)
+
+
+def test_numbers_lie_in_the_order_in_which_loops_need_them() -> None:
+    """Otherwise more arms take longer tables of where their numbers are."""
+    with sharing(True):
+        assert size_of_code(arms(36, 2)) < 1.3 * size_of_code(arms(9, 2))
+
+
+def test_results_of_the_same_states_are_one_part() -> None:
+    def apart(one: Any, other: Any) -> list[Any]:
+        return [one * other + one / 3.0, one - other * other * other]
+
+    def tied(one: Any, other: Any) -> list[Any]:
+        both = one * other
+        return [both + one / 3.0, one - both * other]
+
+    def size(pair: Callable[[Any, Any], list[Any]]) -> int:
+        return size_of_code(Row(lambda x: [*chain(*map(pair, x[::2], x[1::2]))]))
+
+    with sharing(True):
+        assert size(apart) < 1.1 * size(tied)
 
 
 def test_what_parts_have_in_common_is_computed_once() -> None:
