@@ -14,11 +14,10 @@ from pathlib import Path
 
 import pytest
 
-from docs.gallery import make_example, renew, run_here
+from docs.gallery import EXAMPLES, make_example, renew, run_here
 
 pytestmark = [pytest.mark.full, pytest.mark.filterwarnings("default")]
 ROOT = Path(__file__).parents[2]
-EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 FILMS = ["ball_chain", "dishwasher_door", "four_bar_linkage"]
 #: Of what takes long by itself.
 ARGUMENTS = {"door_tolerances": ["--samples", "500"]} | {film: ["--fps", "1"] for film in FILMS}
@@ -45,7 +44,7 @@ def test_an_example_is_a_command(tmp_path: Path) -> None:
     """One of them in a process of its own, which imports little; all end alike."""
     path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
     outcome = subprocess.run(
-        [sys.executable, str(ROOT / "examples" / "bicycle.py")],
+        [sys.executable, str(next(each for each in EXAMPLES if each.stem == "bicycle"))],
         cwd=tmp_path,
         env=os.environ | {"MPLBACKEND": "Agg", "PYTHONPATH": path},
         stdout=subprocess.PIPE,

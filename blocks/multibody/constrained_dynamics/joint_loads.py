@@ -16,9 +16,12 @@ from flexure.blocks.multibody.constrained_dynamics.contact_friction import (
 from flexure.blocks.multibody.constraints.constraint import constraint_forces
 from flexure.blocks.multibody.constraints.sticking_constraint import LoadedFriction
 from flexure.blocks.multibody.trees.coupled_inertia import added_forces
-from flexure.blocks.multibody.trees.inverse_dynamics import missing_forces
+from flexure.blocks.multibody.trees.inverse_dynamics import (
+    missing_forces,
+    reaction,
+    transmitted_forces,
+)
 from flexure.blocks.multibody.trees.kinematics import calc_accelerations
-from flexure.blocks.multibody.trees.reactions import reaction, transmitted_forces
 from flexure.diagrams import scalars
 from flexure.diagrams.checks.errors import EvaluationError, quoted
 from flexure.diagrams.values.arrays import Array

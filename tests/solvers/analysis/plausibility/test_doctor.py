@@ -18,7 +18,7 @@ from tests.contracts.catalog import CATALOG, TRIED
 from tests.support.mechanics.mechanisms import MECHANISMS
 from tests.support.tiers import for_each
 
-EXAMPLES = sorted((Path(__file__).parents[4] / "examples").glob("*.py"))
+EXAMPLES = sorted((Path(__file__).parents[4] / "examples").rglob("*.py"))
 PANEL: dict[str, Any] = {"mass": 9.0, "size": (0.02, 0.6, 0.7)}
 PID: dict[str, Any] = {"kp": 60.0, "ki": 20.0, "kd": 12.0}
 
