@@ -10,6 +10,8 @@ import gc
 import os
 import warnings
 from collections.abc import Iterator
+from contextlib import suppress
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +37,14 @@ pytestmark = pytest.mark.full
 #: In seconds of computing.
 PATIENCE = 5.0
 PARTS = 1 if os.environ.get("FLEXURE_ODD") == "all" else 8
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _large_packages() -> None:
+    """Import what takes as long the first time as a call may."""
+    for name in ("pandas", "pyarrow", "xarray"):
+        with suppress(ImportError):
+            import_module(name)
 
 
 @pytest.fixture(autouse=True)
