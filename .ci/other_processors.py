@@ -84,7 +84,7 @@ def main() -> int:
     pages = [path.resolve() for path in arguments.pages] or [
         *(ROOT / name for name in ("README.md", "CONTRIBUTING.md")),
         *all_pages(),
-        *sorted((ROOT / "examples").glob("*.py")),
+        *sorted((ROOT / "examples").rglob("*.py")),
     ]
     failed = 0
     for variant in arguments.variant or VARIANTS:

@@ -35,8 +35,9 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from benchmarks import growth
-from benchmarks.versus import c_side, cold, drake_side, ours
+from benchmarks.versus import cold, drake_side, ours
 from benchmarks.versus.drake_plants import part
+from benchmarks.versus.in_c import c_side
 from benchmarks.versus.sides import Contender, MissingPeerError, in_rounds, ratio
 from benchmarks.versus.table import Row, show
 from benchmarks.versus.workloads import Workload, all_workloads

@@ -150,18 +150,18 @@ if TYPE_CHECKING:
         VelocityConstraint as VelocityConstraint,
         check_passivity as check_passivity,
     )
-    from flexure.blocks.multibody.joints.ball_quaternion import (
+    from flexure.blocks.multibody.joints.ball import (
         BallQuaternionJoint as BallQuaternionJoint,
+        BallRpyJoint as BallRpyJoint,
     )
-    from flexure.blocks.multibody.joints.ball_rpy import BallRpyJoint as BallRpyJoint
     from flexure.blocks.multibody.joints.cylindrical import CylindricalJoint as CylindricalJoint
+    from flexure.blocks.multibody.joints.floating import (
+        QuaternionFloatingJoint as QuaternionFloatingJoint,
+        RpyFloatingJoint as RpyFloatingJoint,
+    )
     from flexure.blocks.multibody.joints.planar import PlanarJoint as PlanarJoint
     from flexure.blocks.multibody.joints.prismatic import PrismaticJoint as PrismaticJoint
-    from flexure.blocks.multibody.joints.quaternion_floating import (
-        QuaternionFloatingJoint as QuaternionFloatingJoint,
-    )
     from flexure.blocks.multibody.joints.revolute import RevoluteJoint as RevoluteJoint
-    from flexure.blocks.multibody.joints.rpy_floating import RpyFloatingJoint as RpyFloatingJoint
     from flexure.blocks.multibody.joints.screw import ScrewJoint as ScrewJoint
     from flexure.blocks.multibody.joints.universal import UniversalJoint as UniversalJoint
     from flexure.blocks.multibody.joints.weld import WeldJoint as WeldJoint

@@ -18,7 +18,9 @@ from PIL import Image, ImageOps, ImageSequence
 
 import flexure as fx
 
-EXAMPLES = Path(__file__).parents[1] / "examples"
+ROOT = Path(__file__).parents[1]
+#: The scripts of the examples, by name, in whatever folder they are.
+EXAMPLES = sorted((ROOT / "examples").rglob("*.py"), key=lambda script: script.stem)
 #: What examples are told beside where to save.
 _OPTIONS = {
     "ball_chain": ["--fps", "8"],
@@ -118,7 +120,7 @@ def make_gallery(folder: Path) -> None:
     target.mkdir(parents=True, exist_ok=True)
     (folder / "live" / "live").mkdir(parents=True, exist_ok=True)
     cards = []
-    for script in sorted(EXAMPLES.glob("*.py")):
+    for script in EXAMPLES:
         renew(target / script.stem, script, partial(make_example, script))
         live = sorted(page.name for page in (target / script.stem).glob("*.html"))
         title = _title(script)
@@ -133,7 +135,8 @@ def make_gallery(folder: Path) -> None:
         for picture in pictures:
             lines += [f".. image:: {script.stem}/{picture}", f"   :alt: {title}", ""]
         lines += ["Source", "------", ""]
-        lines += [f".. literalinclude:: ../../../examples/{script.name}", "   :language: python"]
+        source = script.relative_to(ROOT).as_posix()
+        lines += [f".. literalinclude:: ../../../{source}", "   :language: python"]
         _write(target / f"{script.stem}.rst", lines)
         cards += [f"   .. grid-item-card:: {title}", f"      :link: {script.stem}"]
         cards += ["      :link-type: doc"]
@@ -141,9 +144,9 @@ def make_gallery(folder: Path) -> None:
         cards += [f"      :img-top: covers/{script.stem}.png"]
         cards += ["", f"      {summary}", ""]
     head = ["Examples", "========", ""]
-    head += ["Each is one script in the folder ``examples``, and saves what is shown here.", ""]
+    head += ["Each is one script below the folder ``examples``, and saves what is shown here.", ""]
     head += [".. grid:: 1 2 2 3", "   :gutter: 3", ""]
-    names = [f"   {script.stem}" for script in sorted(EXAMPLES.glob("*.py"))]
+    names = [f"   {script.stem}" for script in EXAMPLES]
     _write(target / "index.rst", [*head, *cards, ".. toctree::", "   :hidden:", "", *names])
 
 
@@ -176,6 +179,11 @@ def _draw_cover(name: str, pictures: list[str], folder: Path) -> None:
     cover.quantize(128).save(folder / "covers" / f"{name}.png", optimize=True)
 
 
+def module_of(script: Path) -> Any:
+    """Import an example."""
+    return importlib.import_module(".".join(script.relative_to(ROOT).with_suffix("").parts))
+
+
 def _title(script: Path) -> str:
     """Return what an example is called."""
     return script.stem.replace("_", " ").capitalize()
@@ -183,8 +191,7 @@ def _title(script: Path) -> str:
 
 def _docstring(script: Path) -> tuple[str, str]:
     """Return the first sentence of an example, and what follows it up to how to run it."""
-    module = importlib.import_module(f"examples.{script.stem}")
-    summary, _, text = (module.__doc__ or "").strip().partition("\n\n")
+    summary, _, text = (module_of(script).__doc__ or "").strip().partition("\n\n")
     return " ".join(summary.split()), text.replace("`fx.", "`flexure.")
 
 
@@ -207,9 +214,8 @@ def renew(folder: Path, source: Path, make: Callable[[Path], None]) -> None:
 
 def run_here(words: list[str]) -> None:
     """Run an example in this process, where everything is imported already."""
-    script = importlib.import_module(f"examples.{Path(words[0]).stem}")
     with patch.object(sys, "argv", words), contextlib.redirect_stdout(io.StringIO()):
-        script.main()
+        module_of(Path(words[0])).main()
 
 
 def make_example(script: Path, folder: Path, run: Callable[[list[str]], None] = run_here) -> None:
@@ -225,7 +231,7 @@ def make_example(script: Path, folder: Path, run: Callable[[list[str]], None] = 
 def live_page(script: Path) -> fx.results.Page:
     """Make the page of an example that writes none itself."""
     live = _LIVE[script.stem]
-    built = importlib.import_module(f"examples.{script.stem}").build()
+    built = module_of(script).build()
     system, *given = built if isinstance(built, tuple) else (built,)
     context = given[0].clone() if given else system.create_default_context()
     for path, value in live.values.items():

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
         Buckling as Buckling,
         CriticalLoad as CriticalLoad,
     )
-    from flexure.solvers.analysis.statics.load_path import (
+    from flexure.solvers.analysis.statics.load_paths.load_path import (
         LoadPath as LoadPath,
         SpecialPoint as SpecialPoint,
     )

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
         parameter_sensitivity as parameter_sensitivity,
     )
     from flexure.solvers.analysis.statics.buckling import buckling as buckling
-    from flexure.solvers.analysis.statics.load_path import load_path as load_path
+    from flexure.solvers.analysis.statics.load_paths.load_path import load_path as load_path
     from flexure.solvers.analysis.statics.stiffness import stiffness as stiffness
     from flexure.solvers.analysis.statics.stiffness_track import track_stiffness as track_stiffness
     from flexure.solvers.design.estimators.consistency import (

@@ -41,7 +41,7 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from benchmarks.versus.c_side import COMPILER
+from benchmarks.versus.in_c.c_side import COMPILER
 from benchmarks.versus.sides import Contender, MissingPeerError, in_rounds, loosest, ratio, seconds
 from benchmarks.versus.table import Row, show
 

@@ -6,7 +6,7 @@
    pendulum in the absolute rates. Constants of the mechanisms are defined by the compiler's command
    line, such as K1 as the mass, the moment of inertia about the joint, and the center of mass. */
 
-#include "../versus/runge_kutta.h"
+#include "../versus/in_c/runge_kutta.h"
 
 typedef struct {
   double x, y;

@@ -42,7 +42,7 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 import flexure as fx
 from benchmarks.loops import mujoco_side
 from benchmarks.loops.mechanisms import CASES, Case, as_loop, chain
-from benchmarks.versus.c_side import COMPILER
+from benchmarks.versus.in_c.c_side import COMPILER
 from benchmarks.versus.native_cost import evaluation_cost
 from benchmarks.versus.sides import (
     Contender,

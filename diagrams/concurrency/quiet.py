@@ -1,4 +1,4 @@
-"""Suppresses warnings and garbage collection for one thread while it works.
+"""Suppresses warnings and garbage collection, as a whole or of what is old, while work goes on.
 
 ``warnings.catch_warnings`` exchanges the filters of the whole process: of threads that use it at
 once, one puts back what another has put there for a while, and it stays.
@@ -77,6 +77,32 @@ class _Litter:
         if self._depth and self._collecting:
             gc.enable()
         self._depth = 0
+
+
+class Elders:
+    """Lets collections skip what is older than the first of several ``with`` blocks, until all end.
+
+    Where others have told them to skip something, this does nothing: that would be forgotten.
+    """
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._depth = 0
+        self._is_free = True
+
+    def __enter__(self) -> None:
+        with self._lock:
+            self._depth += 1
+            if self._depth == 1 and self._is_free:
+                self._is_free = not gc.get_freeze_count()  # which takes long where there are many
+                if self._is_free:
+                    gc.freeze()
+
+    def __exit__(self, *_: object) -> None:
+        with self._lock:
+            self._depth -= 1
+            if not self._depth and self._is_free:
+                gc.unfreeze()
 
 
 _silence, _litter = Silence(), _Litter()

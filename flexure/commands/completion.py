@@ -6,7 +6,7 @@ from argparse import SUPPRESS, Action, ArgumentParser, Namespace, _SubParsersAct
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from flexure.commands.codes import DONE
+from flexure.commands import DONE
 from flexure.commands.parser import METHODS, make_parser
 
 #: What stands for something that a shell can list, by the name in the help.

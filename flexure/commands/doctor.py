@@ -10,8 +10,8 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from flexure import __version__
+from flexure.commands import DONE, FAILED, FINDINGS
 from flexure.commands.arguments.models import load_model
-from flexure.commands.codes import DONE, FAILED, FINDINGS
 from flexure.commands.reports import Report
 from flexure.diagrams.checks.errors import FlexureError
 from flexure.diagrams.values.tables import Table

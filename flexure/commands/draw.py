@@ -7,8 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from flexure.commands import DONE
 from flexure.commands.arguments.models import load_model
-from flexure.commands.codes import DONE
 from flexure.commands.reports import Report
 from flexure.diagrams.checks.errors import DeclarationError
 from flexure.diagrams.files.atomic_files import replacing

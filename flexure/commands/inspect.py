@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from argparse import Namespace
 
+from flexure.commands import DONE
 from flexure.commands.arguments.models import load_model
-from flexure.commands.codes import DONE
 from flexure.commands.reports import Report
 
 

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from flexure.commands.codes import CUT_OFF, DONE, FAILED, INTERRUPTED, MISUSED, TERMINATED
+from flexure.commands import CUT_OFF, DONE, FAILED, INTERRUPTED, MISUSED, TERMINATED
 from flexure.commands.parser import make_parser
 from flexure.diagrams.checks.errors import FlexureError
 

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from flexure.commands import DONE, FINDINGS
 from flexure.commands.arguments.measures import metrics_of
 from flexure.commands.arguments.models import load_model
 from flexure.commands.arguments.plans import plan_of
-from flexure.commands.codes import DONE, FINDINGS
 from flexure.commands.parser import integration_options
 from flexure.commands.reports import Report
 from flexure.diagrams.checks.errors import ValueRefusedError

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import math
 import time as wall
 from collections import deque
@@ -22,6 +21,7 @@ from flexure.diagrams.checks.errors import (
     ValueRefusedError,
     suggestion,
 )
+from flexure.diagrams.concurrency.quiet import Elders
 from flexure.diagrams.contexts.value_places import Way
 from flexure.diagrams.interface.result_classes import Answer
 from flexure.diagrams.systems.system import System
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from flexure.solvers.live_runs.connections.software import Software
     from flexure.solvers.live_runs.live_page import LivePage
 
+_elders = Elders()  # collections pass over what is older than the runs that go on
 _PAUSED = 0.01  # seconds between two looks at commands
 _EVENTS = 1000
 _SIGHT = 600  # samples that a page gets of what was recorded
@@ -339,9 +340,7 @@ class Live(Answer):
 
         with ExitStack() as opened:
             opened.callback(save)  # what was recorded is kept, whatever comes
-            if not gc.get_freeze_count():  # collections then skip all that is older than the run
-                gc.freeze()
-                opened.callback(gc.unfreeze)
+            opened.enter_context(_elders)
             try:
                 now = schedule.now()
                 for channel in plan.inputs:

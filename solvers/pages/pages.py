@@ -26,7 +26,7 @@ from flexure.diagrams.systems.system import System, each_system, require_system
 from flexure.diagrams.values.arrays import as_number
 from flexure.diagrams.values.handles import start_context
 from flexure.diagrams.values.parameters import NumericParameter
-from flexure.solvers.analysis.statics.load_path import LoadPath
+from flexure.solvers.analysis.statics.load_paths.load_path import LoadPath
 from flexure.solvers.export.javascript.javascript_model import JavaScriptModel, to_javascript
 from flexure.solvers.pages.diagram_data import diagram_data
 from flexure.solvers.pages.document import document

@@ -1,7 +1,8 @@
 """Exact Jacobians of traced equations as functions of time and state.
 
 The derivatives of the expressions are compiled to straight-line Python, one statement per
-operation, which fills the nonzero entries of the matrix. Terms with a factor that is constantly
+operation, which fills the nonzero entries of the matrix; the first few matrices, for which that
+does not pay, are evaluated by NumPy, with the same bits. Terms with a factor that is constantly
 zero are left out before and after; in mechanisms these are most terms.
 
 The code, a `JacobianCode`, holds no values: it serves all contexts of a system. An `ExactJacobian`
@@ -17,9 +18,11 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from flexure.diagrams import scalars
+from flexure.diagrams.concurrency.quiet import quietly
 from flexure.diagrams.concurrency.threads import cached_property
 from flexure.diagrams.contexts.store import Store
 from flexure.diagrams.scalars.derivatives.simplification import simplify
+from flexure.diagrams.scalars.expressions.expression import reachable
 from flexure.diagrams.values.arrays import FloatArray
 from flexure.solvers.tracing.straight_line import ARITHMETIC_ERRORS, Function, StraightLine
 from flexure.solvers.tracing.trace import FOREIGN, STATE, TIME, Key, number_behind
@@ -27,6 +30,8 @@ from flexure.solvers.tracing.trace import FOREIGN, STATE, TIME, Key, number_behi
 if TYPE_CHECKING:
     from scipy.sparse import csc_array
 
+#: Matrices that NumPy evaluates, entry by entry, before code is written, which takes as long.
+_FEW = 4
 _LARGE = 30  # states, and
 _FULL = 0.2  # share of entries; measured with Radau and BDF on chains of masses
 
@@ -81,7 +86,20 @@ class JacobianCode:
         # Rows and columns of what is not always zero.
         self.place = np.array(found.rows, dtype=np.intp), np.array(found.columns, dtype=np.intp)
         self.entries = simplify(found.entries)  # expressions of that, or numbers
-        self.code = StraightLine(self.entries, num_states)  # code of the entries
+        self.asked = 0  # how often they were evaluated
+        self._num_states = num_states
+
+    @cached_property
+    def code(self) -> StraightLine:
+        """Code of the entries, which is made when they are asked for often enough."""
+        with quietly():
+            return StraightLine(self.entries, self._num_states)
+
+    @cached_property
+    def operations(self) -> int:
+        """Number of operations of the entries."""
+        symbols = [entry for entry in self.entries if isinstance(entry, scalars.Symbol)]
+        return sum(len(node.args) > 0 for node in reachable(symbols))
 
     @cached_property
     def sources(self) -> frozenset[Key]:
@@ -108,7 +126,7 @@ class ExactJacobian:
 
     def __init__(self, store: Store, code: JacobianCode) -> None:
         self.shape = code.shape  # numbers of expressions and of keys
-        self.operations = code.code.operations  # number of statements of the code
+        self.operations = code.operations  # number of its operations
         self._code = code
         self._store = store
         self._function: Function | None = None
@@ -120,6 +138,9 @@ class ExactJacobian:
 
     def entries(self, time: float, x: FloatArray) -> FloatArray:
         """Return what is not always zero; NaN or infinite where the derivatives are."""
+        self._code.asked += 1
+        if self._code.asked <= _FEW:
+            return self._evaluated(time, x)
         with np.errstate(all="ignore"):
             try:
                 return self._bound()(time, x)
@@ -156,8 +177,7 @@ class ExactJacobian:
         return self._function
 
     def _evaluated(self, time: float, x: FloatArray) -> FloatArray:
-        """Evaluate the entries by NumPy, where Python would raise."""
-        expressions = self._code.entries
-        numbers = numbers_behind(self._store, expressions, time, x)
-        entries: FloatArray = scalars.evaluate(expressions, numbers)
+        """Evaluate the entries by NumPy: the first times, and where Python would raise."""
+        numbers = numbers_of(self._store, self._code.sources, time, x)
+        entries: FloatArray = scalars.evaluate(self._code.entries, numbers)
         return entries

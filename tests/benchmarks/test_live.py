@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from benchmarks import live
+from benchmarks.exports import live
 
 
 @pytest.mark.full

@@ -6,7 +6,7 @@ import pytest
 
 pytest.importorskip("casadi", reason="optimal motions need the package casadi")
 
-from benchmarks import optimal
+from benchmarks.control import optimal
 
 
 @pytest.mark.full

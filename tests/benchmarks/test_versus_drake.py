@@ -19,8 +19,9 @@ from scipy.spatial.transform import Rotation
 
 import flexure as fx
 from benchmarks import versus_drake
-from benchmarks.versus import c_side, drake_side, ours, reference
+from benchmarks.versus import drake_side, ours, reference
 from benchmarks.versus.drake_models import models
+from benchmarks.versus.in_c import c_side
 from benchmarks.versus.sides import Contender, fastest, in_rounds, loosest, ratio
 from benchmarks.versus.table import Row, formatted, write
 from benchmarks.versus.workloads import (

@@ -10,7 +10,7 @@ import pytest
 from tests.commands.conftest import Command
 
 ROOT = Path(__file__).parents[2]
-EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
+EXAMPLES = sorted((ROOT / "examples").rglob("*.py"))
 ODD = """\
 import flexure as fx
 

@@ -587,5 +587,7 @@ KINDS: list[type[fx.LeafSystem]] = [
 ]
 
 _FIRST = {make.func: label for label, make in reversed(CATALOG.items())}
+#: Labels of one variety of each kind.
+ONE_OF_EACH = [each for each in CATALOG if each in _FIRST.values()]
 #: Labels of what a run tries: one variety of each kind in the fast tier, all in the full one.
-TRIED = by_tier(fast=[each for each in CATALOG if each in _FIRST.values()], full=[*CATALOG])
+TRIED = by_tier(fast=ONE_OF_EACH, full=[*CATALOG])

@@ -34,7 +34,7 @@ DRAWS: dict[str, Draw] = {
 
 
 #: How many contexts of each kind of numbers most tests fill.
-SEEDS = by_tier(fast=2, full=5)
+SEEDS = by_tier(fast=2, full=3)
 
 
 def acceptable(parameter: fx.NumericParameter, draw: Draw, rng: np.random.Generator) -> Any:

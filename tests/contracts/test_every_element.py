@@ -46,7 +46,7 @@ every_element = for_each("label", ELEMENTS)
 
 
 def moved(
-    element: fx.ForceElement, seed: int = 0, count: int = by_tier(fast=6, full=20)
+    element: fx.ForceElement, seed: int = 0, count: int = by_tier(fast=6, full=12)
 ) -> Iterator[fx.Context]:
     """Yield a context of an element in one random motion after the other."""
     rng, context = np.random.default_rng(seed), element.create_default_context()
@@ -129,7 +129,7 @@ def all_derivatives_of_energy(
 
 @every_element
 def test_an_element_never_makes_energy_beside_what_it_stores(label: str) -> None:
-    count = by_tier(fast=60, full=200)
+    count = by_tier(fast=60, full=100)
     report = fx.check_passivity(ELEMENTS[label](), num_motions=count)
     assert report.is_passive == (label != DRAKE), report
     assert report.num_motions > 0.8 * count  # bushings refuse what is almost a half turn

@@ -1,6 +1,8 @@
-"""C gives the numbers of the equations: operations, blocks and mechanisms, without a warning.
+"""C gives the numbers of the equations: blocks and mechanisms, without a warning.
 
-All blocks go through one call of the compiler, and all mechanisms through another one.
+One variety of each kind of block goes through one call of the compiler, and some of the
+mechanisms through another one: others have the same kinds of equations, and `test_elementary.py`
+has every operation.
 """
 
 from __future__ import annotations
@@ -21,10 +23,10 @@ from flexure.solvers.export.c.c_model import CModel
 from flexure.solvers.export.c.c_source import Part, Wanted
 from flexure.solvers.tracing.exact_jacobian import numbers_behind, state_keys
 from flexure.solvers.tracing.trace import trace_derivatives
-from tests.contracts.catalog import CATALOG, TRIED
+from tests.contracts.catalog import CATALOG, ONE_OF_EACH
 from tests.contracts.equations import filled
 from tests.contracts.test_every_model_in_javascript import close, events_of, expected_numbers
-from tests.support.mechanics.mechanisms import MECHANISMS, TRIED_MECHANISMS, random_contexts
+from tests.support.mechanics.mechanisms import MECHANISMS, WRITTEN_MECHANISMS, random_contexts
 from tests.support.native.c_models import Running, compile_all
 from tests.support.tiers import for_each
 
@@ -118,7 +120,7 @@ def check_slopes(context: fx.Context, running: Running) -> None:
 def blocks(tmp_path_factory: pytest.TempPathFactory) -> Compiled:
     """Every block of the catalog with contexts."""
     found = {}
-    for k, label in enumerate(TRIED):
+    for k, label in enumerate(ONE_OF_EACH):
         block = CATALOG[label]()
         context = block.create_default_context()
         contexts = [context.clone() for _ in filled(context, seeds=2)]
@@ -126,7 +128,7 @@ def blocks(tmp_path_factory: pytest.TempPathFactory) -> Compiled:
     return compiled(found, tmp_path_factory.mktemp("blocks"))
 
 
-@for_each("label", TRIED)
+@for_each("label", ONE_OF_EACH)
 def test_every_block_computes_the_same(label: str, blocks: Compiled) -> None:
     check(*blocks[label])
 
@@ -135,7 +137,7 @@ def test_every_block_computes_the_same(label: str, blocks: Compiled) -> None:
 def mechanisms(tmp_path_factory: pytest.TempPathFactory) -> Compiled:
     """Every mechanism with contexts."""
     found = {}
-    for k, name in enumerate(TRIED_MECHANISMS):
+    for k, name in enumerate(WRITTEN_MECHANISMS):
         plant = MECHANISMS[name]()
         contexts = random_contexts(plant, 2)
         some = list(plant.output_ports)[::5]  # all of them take long to write
@@ -144,6 +146,6 @@ def mechanisms(tmp_path_factory: pytest.TempPathFactory) -> Compiled:
     return compiled(found, tmp_path_factory.mktemp("mechanisms"))
 
 
-@for_each("name", TRIED_MECHANISMS)
+@for_each("name", WRITTEN_MECHANISMS)
 def test_every_mechanism_computes_the_same(name: str, mechanisms: Compiled) -> None:
     check(*mechanisms[name])

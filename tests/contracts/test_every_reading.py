@@ -30,7 +30,7 @@ from flexure.solvers.native.programs.program import EventKey, Program
 from flexure.solvers.tracing.lanes import ContextBatch, Lanes
 from flexure.solvers.tracing.straight_line import ARITHMETIC_ERRORS, StraightLine
 from flexure.solvers.tracing.trace import STATE, TIME, number_behind, symbolic_store
-from tests.contracts.catalog import CATALOG, TRIED
+from tests.contracts.catalog import CATALOG, ONE_OF_EACH, TRIED
 from tests.contracts.equations import Equation, accepted, equations, filled, run
 from tests.contracts.test_every_block import NOT_TRACED, ROUNDED
 from tests.properties.test_random_diagrams import Plan, build, plans
@@ -440,7 +440,7 @@ def traced(label: str, block: fx.LeafSystem) -> dict[str, Equation]:
 def readings_of_block(label: str) -> Readings:
     block, rng = CATALOG[label](), np.random.default_rng(3)
     context = block.create_default_context()
-    contexts = [context.clone() for _ in filled(context)]
+    contexts = [context.clone() for _ in filled(context, seeds=by_tier(fast=2, full=5))]
     special = [made_special(each, rng) for each in contexts]
     if isinstance(block, fx.Contact):  # the closest of touches that are NaN is any of them
         special = []
@@ -458,7 +458,8 @@ def test_every_block_gives_the_same_numbers_in_every_reading(label: str) -> None
     readings.check_lanes()
     readings.check_straight_line(exact=type(readings.contexts[0].system) not in ROUNDED)
     if available():
-        readings.check_native()
+        if label in ONE_OF_EACH:  # as it was recorded, which no run compiles
+            readings.check_native()
         readings.check_simplified_native()
 
 

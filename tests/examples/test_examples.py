@@ -1,4 +1,4 @@
-"""Every script in examples/ runs by itself, in an empty folder, and confirms its own result.
+"""Every script in examples/ runs in an empty folder, and confirms its own result.
 
 If the environment variable FLEXURE_PICTURES names the folder _generated of the site, the pictures
 and pages of the gallery are left there, so that they are made once for tests and site.
@@ -14,11 +14,10 @@ from pathlib import Path
 
 import pytest
 
-from docs.gallery import make_example, renew
+from docs.gallery import EXAMPLES, make_example, renew, run_here
 
-pytestmark = pytest.mark.full
+pytestmark = [pytest.mark.full, pytest.mark.filterwarnings("default")]
 ROOT = Path(__file__).parents[2]
-EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 FILMS = ["ball_chain", "dishwasher_door", "four_bar_linkage"]
 #: Of what takes long by itself.
 ARGUMENTS = {"door_tolerances": ["--samples", "500"]} | {film: ["--fps", "1"] for film in FILMS}
@@ -30,24 +29,30 @@ def test_there_are_examples() -> None:
 
 
 @pytest.mark.parametrize("script", EXAMPLES, ids=lambda script: script.stem)
-def test_example_confirms_its_own_result(script: Path, tmp_path: Path) -> None:
-    path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
-
-    def run(words: list[str]) -> None:
-        outcome = subprocess.run(
-            [sys.executable, *words],
-            cwd=tmp_path,
-            env=os.environ | {"MPLBACKEND": "Agg", "PYTHONPATH": path},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            timeout=SECONDS,
-            check=False,
-        )
-        assert outcome.returncode == 0, outcome.stdout
-
+def test_example_confirms_its_own_result(
+    script: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In this process, where everything is imported already."""
+    monkeypatch.chdir(tmp_path)
     if kept := os.environ.get("FLEXURE_PICTURES"):
-        folder = Path(kept, "examples", script.stem)
-        renew(folder, script, partial(make_example, script, run=run))
+        renew(Path(kept, "examples", script.stem), script, partial(make_example, script))
     else:
-        run([str(script), *ARGUMENTS.get(script.stem, [])])
+        run_here([str(script), *ARGUMENTS.get(script.stem, [])])
+
+
+def test_an_example_is_a_command(tmp_path: Path) -> None:
+    """One of them in a process of its own, which imports little; all end alike."""
+    path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
+    outcome = subprocess.run(
+        [sys.executable, str(ROOT / "examples" / "mechanisms" / "bicycle.py")],
+        cwd=tmp_path,
+        env=os.environ | {"MPLBACKEND": "Agg", "PYTHONPATH": path},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=SECONDS,
+        check=False,
+    )
+    assert outcome.returncode == 0, outcome.stdout
+    for script in EXAMPLES:
+        assert script.read_text().endswith('\n\n\nif __name__ == "__main__":\n    main()\n')

@@ -11,7 +11,7 @@ from flexure.blocks.flexures.assemblies.flexure_assemblies import FlexureAssembl
 from flexure.blocks.flexures.beams.leaf_spring import LeafSpring
 from flexure.blocks.multibody.bodies.bodies import Body, Frame, FrameLike
 from flexure.blocks.multibody.bodies.inertia import SpatialInertia
-from flexure.blocks.multibody.joints.quaternion_floating import QuaternionFloatingJoint
+from flexure.blocks.multibody.joints.floating import QuaternionFloatingJoint
 from flexure.diagrams.checks.errors import DeclarationError, ValueRefusedError
 from flexure.diagrams.values.arrays import FloatArray, bounded
 

@@ -12,7 +12,7 @@ from flexure.blocks.flexures.sections.materials import Material
 from flexure.blocks.math import z_rotation
 from flexure.blocks.multibody.bodies.bodies import Body, Frame, FrameLike, as_frame
 from flexure.blocks.multibody.bodies.inertia import SpatialInertia
-from flexure.blocks.multibody.joints.quaternion_floating import QuaternionFloatingJoint
+from flexure.blocks.multibody.joints.floating import QuaternionFloatingJoint
 from flexure.blocks.multibody.plants.part_group import PartGroup
 from flexure.diagrams.checks.errors import DeclarationError
 from flexure.diagrams.values.arrays import bounded, check_name

@@ -8,12 +8,14 @@ from typing import Any, Self
 import numpy as np
 
 from flexure.blocks.flexures.beams.beam_strains import (
+    STRAIGHT,
     BeamStrains,
+    Bending,
+    Form,
     chord_of,
     elongation,
     turns_of,
 )
-from flexure.blocks.flexures.beams.bending_forms import STRAIGHT, Bending, Form
 from flexure.blocks.flexures.beams.planar_motion import (
     in_plane,
     planar_deformation,

@@ -28,8 +28,8 @@ from flexure.blocks.math import (
 from flexure.blocks.multibody.bodies.bodies import Body, Frame, FrameLike
 from flexure.blocks.multibody.force_elements.division import Division
 from flexure.blocks.multibody.joints import Joint
+from flexure.blocks.multibody.joints.floating import QuaternionFloatingJoint
 from flexure.blocks.multibody.joints.planar import PlanarJoint
-from flexure.blocks.multibody.joints.quaternion_floating import QuaternionFloatingJoint
 from flexure.blocks.multibody.trees.carried_inertia import INERTIA_SIZE, inertia_on_body
 from flexure.blocks.multibody.trees.joint_graph import EXACT, InPlane
 from flexure.diagrams import scalars

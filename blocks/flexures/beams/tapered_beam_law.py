@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 
 from flexure.blocks.flexures.beams.beam_law import BeamLaw
-from flexure.blocks.flexures.beams.bending_forms import STRAIGHT, Bending, MixedForm
+from flexure.blocks.flexures.beams.beam_strains import STRAIGHT, Bending, MixedForm
 from flexure.blocks.flexures.sections.flexure_parameters import MaterialConstants
 from flexure.blocks.flexures.sections.materials import Material
 from flexure.blocks.flexures.sections.sections import Section

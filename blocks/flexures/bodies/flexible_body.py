@@ -29,7 +29,7 @@ from flexure.blocks.flexures.sections.materials import Material
 from flexure.blocks.multibody.bodies.bodies import Body, FrameLike
 from flexure.blocks.multibody.bodies.inertia import SpatialInertia
 from flexure.blocks.multibody.joints import Joint
-from flexure.blocks.multibody.joints.quaternion_floating import QuaternionFloatingJoint
+from flexure.blocks.multibody.joints.floating import QuaternionFloatingJoint
 from flexure.blocks.multibody.plants.part_group import PartGroup
 from flexure.diagrams.checks.arguments import count_of, mapping, one_of, require
 from flexure.diagrams.checks.errors import DeclarationError, ValueRefusedError

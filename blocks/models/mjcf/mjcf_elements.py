@@ -16,7 +16,7 @@ from flexure.blocks.models.reading.joint_parts import add_friction
 from flexure.blocks.multibody.bodies.bodies import Body, Frame
 from flexure.blocks.multibody.constraints import Coupling, GearPair, HolonomicConstraint
 from flexure.blocks.multibody.joints import Joint
-from flexure.blocks.multibody.joints.ball_rpy import BallRpyJoint
+from flexure.blocks.multibody.joints.ball import BallRpyJoint
 from flexure.blocks.multibody.joints.weld import WeldJoint
 from flexure.blocks.multibody.plants.plant_builder import PlantBuilder
 from flexure.blocks.multibody.plants.plant_wiring import TOTALS, TREE

@@ -31,14 +31,12 @@ from flexure.blocks.multibody.constraints import Coupling
 from flexure.blocks.multibody.constraints.constraint import Constraint
 from flexure.blocks.multibody.force_elements.force_element import ForceElement
 from flexure.blocks.multibody.joints import Joint
-from flexure.blocks.multibody.joints.ball_quaternion import BallQuaternionJoint
-from flexure.blocks.multibody.joints.ball_rpy import BallRpyJoint
+from flexure.blocks.multibody.joints.ball import BallQuaternionJoint, BallRpyJoint
 from flexure.blocks.multibody.joints.cylindrical import CylindricalJoint
+from flexure.blocks.multibody.joints.floating import QuaternionFloatingJoint, RpyFloatingJoint
 from flexure.blocks.multibody.joints.planar import PlanarJoint
 from flexure.blocks.multibody.joints.prismatic import PrismaticJoint
-from flexure.blocks.multibody.joints.quaternion_floating import QuaternionFloatingJoint
 from flexure.blocks.multibody.joints.revolute import RevoluteJoint
-from flexure.blocks.multibody.joints.rpy_floating import RpyFloatingJoint
 from flexure.blocks.multibody.joints.universal import UniversalJoint
 from flexure.blocks.multibody.joints.weld import WeldJoint
 from flexure.blocks.multibody.plants.plant import Plant

@@ -23,7 +23,7 @@ from flexure.blocks.models.sdf.sdf_visuals import SdfVisuals
 from flexure.blocks.multibody.bodies.bodies import Body
 from flexure.blocks.multibody.bodies.inertia import SpatialInertia
 from flexure.blocks.multibody.constraints import GearPair
-from flexure.blocks.multibody.joints.quaternion_floating import QuaternionFloatingJoint
+from flexure.blocks.multibody.joints.floating import QuaternionFloatingJoint
 from flexure.blocks.multibody.joints.weld import WeldJoint
 from flexure.blocks.multibody.plants.plant_builder import PlantBuilder
 

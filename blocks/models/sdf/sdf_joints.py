@@ -14,7 +14,7 @@ from flexure.blocks.models.reading.joint_parts import BOUNDLESS, add_friction, s
 from flexure.blocks.models.reading.xml_elements import Element
 from flexure.blocks.multibody.bodies.bodies import Body, Frame
 from flexure.blocks.multibody.joints import Joint
-from flexure.blocks.multibody.joints.ball_rpy import BallRpyJoint
+from flexure.blocks.multibody.joints.ball import BallRpyJoint
 from flexure.blocks.multibody.joints.prismatic import PrismaticJoint
 from flexure.blocks.multibody.joints.revolute import RevoluteJoint
 from flexure.blocks.multibody.joints.screw import ScrewJoint

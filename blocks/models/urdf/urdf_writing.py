@@ -21,11 +21,10 @@ from flexure.blocks.multibody.bodies.body_shape import Primitive
 from flexure.blocks.multibody.constraints import Coupling
 from flexure.blocks.multibody.constraints.constraint import Constraint
 from flexure.blocks.multibody.joints import Joint
+from flexure.blocks.multibody.joints.floating import QuaternionFloatingJoint, RpyFloatingJoint
 from flexure.blocks.multibody.joints.planar import PlanarJoint
 from flexure.blocks.multibody.joints.prismatic import PrismaticJoint
-from flexure.blocks.multibody.joints.quaternion_floating import QuaternionFloatingJoint
 from flexure.blocks.multibody.joints.revolute import RevoluteJoint
-from flexure.blocks.multibody.joints.rpy_floating import RpyFloatingJoint
 from flexure.blocks.multibody.joints.weld import WeldJoint
 from flexure.blocks.multibody.plants.plant import Plant
 from flexure.blocks.multibody.trees.topology import Mobilizer

@@ -5,7 +5,7 @@ Friction follows the loads of contacts, and loads these itself, so that both are
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import reduce
 from itertools import chain
 from operator import mul
@@ -69,8 +69,9 @@ class ContactFriction:
         K = scalars.array([[each[k][n] for _, each in self._responses] for k, n in self._places])
         left = np.eye(len(loads)) - K
         _, pivots = eliminate(left, loads)
-        loads = scalars.refuse_where(
-            np.logical_not(reduce(mul, pivots) > _LEAST),
+        loads = refuse_unless(
+            reduce(mul, pivots) > _LEAST,
+            np.sum(K),
             # One of the pivots may be small, but none of those of the normal equations.
             solve_symmetric(left.T @ left, left.T @ loads),
             lambda: EvaluationError(
@@ -107,6 +108,17 @@ def eliminate(A: Array, b: Array) -> tuple[Array, Array]:
                 + [row - row[k] * pivot for row in rows[k + 1 :]]
             )
     return scalars.array([row[-1] for row in rows]), scalars.array(pivots)
+
+
+def refuse_unless(
+    holds: Any, given: Any, value: Array, make_error: Callable[[], EvaluationError]
+) -> Array:
+    """Return a value, refused unless a condition holds, if what was given is finite.
+
+    Otherwise the value is NaN, and simulations find out which block is the cause.
+    """
+    refused = np.logical_and(np.logical_not(holds), np.isfinite(given))
+    return scalars.refuse_where(refused, value, make_error)
 
 
 class Blow(NamedTuple):

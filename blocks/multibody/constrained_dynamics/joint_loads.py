@@ -12,13 +12,17 @@ from flexure.blocks.multibody.constrained_dynamics.constrained_motion import Mul
 from flexure.blocks.multibody.constrained_dynamics.contact_friction import (
     ContactFriction,
     eliminate,
+    refuse_unless,
 )
 from flexure.blocks.multibody.constraints.constraint import constraint_forces
 from flexure.blocks.multibody.constraints.sticking_constraint import LoadedFriction
 from flexure.blocks.multibody.trees.coupled_inertia import added_forces
-from flexure.blocks.multibody.trees.inverse_dynamics import missing_forces
+from flexure.blocks.multibody.trees.inverse_dynamics import (
+    missing_forces,
+    reaction,
+    transmitted_forces,
+)
 from flexure.blocks.multibody.trees.kinematics import calc_accelerations
-from flexure.blocks.multibody.trees.reactions import reaction, transmitted_forces
 from flexure.diagrams import scalars
 from flexure.diagrams.checks.errors import EvaluationError, quoted
 from flexure.diagrams.values.arrays import Array
@@ -121,18 +125,20 @@ def with_loaded_friction(tree: TreeDynamics, context: Any, found: Multipliers) -
 def _solution(names: Sequence[str], s: Array, loads: Sequence[_Load]) -> Array:
     """Return the frictions that belong to the loads under them, with their coefficients s."""
     tau, unit = np.zeros(len(names)), np.eye(len(names))
+    sizes, slopes = _strengths(loads, tau)
+    without = np.sum(sizes)
     for _ in range(_STEPS):
-        sizes, slopes = _strengths(loads, tau)
         tau = tau - eliminate(unit + s[:, None] * slopes, tau + s * sizes)[0]
-    sizes, _ = _strengths(loads, tau)
+        sizes, slopes = _strengths(loads, tau)
     error = np.abs(tau + s * sizes)
     K = scalars.array([[sum(map(_size, parts)) for parts in changes] for _, changes in loads])
     s = np.abs(s)
     K = s[:, None] * K
     margin, _ = eliminate(unit - K, np.ones(len(names)))
-    several = np.logical_or(np.min(margin) < 1.0, np.max(margin) > _MOST)
-    return scalars.refuse_where(
-        np.logical_or(several, np.any(error > _SOLVED * s * sizes)),
+    is_one = np.logical_and(np.min(margin) >= 1.0, np.max(margin) <= _MOST)
+    return refuse_unless(
+        np.logical_and(is_one, np.all(error <= _SOLVED * s * sizes)),
+        without + np.sum(K),
         tau,
         lambda: EvaluationError(
             f"Cannot find the friction of {quoted(names)}",

@@ -32,7 +32,7 @@ from flexure.blocks.multibody.trees.component_names import (
     common_unit,
 )
 from flexure.blocks.multibody.trees.coupled_inertia import CouplingInput
-from flexure.blocks.multibody.trees.reactions import reaction
+from flexure.blocks.multibody.trees.inverse_dynamics import reaction
 from flexure.blocks.multibody.trees.topology import Mobilizer, Topology
 from flexure.diagrams import scalars
 from flexure.diagrams.systems.ports import Prerequisite

@@ -10,7 +10,7 @@ import numpy as np
 from flexure.blocks.math import dot
 from flexure.blocks.multibody.constraints.switched_constraint import Row, SwitchedCoordinates
 from flexure.blocks.multibody.joints.base.joint import Joint
-from flexure.blocks.multibody.trees.reactions import reaction
+from flexure.blocks.multibody.trees.inverse_dynamics import reaction
 from flexure.diagrams import scalars
 from flexure.diagrams.values.arrays import Array
 

@@ -1,4 +1,4 @@
-"""The base class of joints that allow all motions."""
+"""Joints that allow all motions: the floating joints."""
 
 from __future__ import annotations
 
@@ -16,7 +16,11 @@ from flexure.blocks.multibody.joints.base.joint_quantities import (
     Position,
     Velocity,
 )
-from flexure.blocks.multibody.joints.orientation import OrientationJoint
+from flexure.blocks.multibody.joints.orientation import (
+    OrientationJoint,
+    QuaternionJoint,
+    RollPitchYawJoint,
+)
 from flexure.diagrams.values.arrays import Array, FloatArray
 
 _ANGULAR, _TRANSLATIONAL = slice(0, 3), slice(3, 6)
@@ -133,3 +137,113 @@ class FloatingJoint(OrientationJoint):
     ) -> None:
         """Let random contexts draw the position from ``sampler(rng)``; velocities stay zero."""
         self._set_random_part(_TRANSLATION, sampler)
+
+
+class QuaternionFloatingJoint(QuaternionJoint, FloatingJoint):
+    """A joint with six degrees of freedom; its orientation is a quaternion.
+
+    With q = (q_FM, p_FM), the quaternion (w, x, y, z) and the position, and v = (w_FM, v_FMo), all
+    expressed in F::
+
+        R_FM = R(q_FM / |q_FM|)
+        q̇ = (½ (0, w_FM) ⊗ q_FM, v_FMo)
+
+    Parameters
+    ----------
+    name : str
+        Name within the plant.
+    frame_on_parent, frame_on_child : Frame or Body
+        The frames F and M; a body means its own frame.
+    angular_damping : float
+        Viscous damping >= 0 in N m s/rad: the moment -d w_FM on the child about Mo.
+    translational_damping : float
+        Viscous damping >= 0 in N s/m: the force -d v_FMo on the child at Mo.
+    position_limits, velocity_limits, acceleration_limits : tuple of array_like, optional
+        Lower and upper limits of the quaternion, in m and of the rates, infinite when omitted.
+        They are only stored.
+
+    Raises
+    ------
+    DeclarationError
+        When a frame is missing, or both are on one body.
+    ValueRefusedError
+        When damping is negative, limits are not in order, or a quaternion is set to zero.
+
+    See Also
+    --------
+    RpyFloatingJoint : A joint with six degrees of freedom.
+
+    Notes
+    -----
+    The equations keep the length of the quaternion but do not restore it: it drifts by the errors
+    of integration, which does not matter to R_FM.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from flexure.blocks.multibody.bodies.bodies import Body
+    >>> free = QuaternionFloatingJoint("free", Body("ground"), Body("boat"))
+    >>> free.calc_pose(np.array([2.0, 0.0, 0.0, 2.0, 5.0, 0.0, 1.0])).R @ [2.0, 0.0, 0.0]
+    array([0., 2., 0.])
+    """
+
+    TYPE_NAME = "quaternion_floating"
+    POSITION_SUFFIXES = ("qw", "qx", "qy", "qz", "x", "y", "z")
+
+
+class RpyFloatingJoint(RollPitchYawJoint, FloatingJoint):
+    """A joint with six degrees of freedom; its orientation is roll, pitch and yaw.
+
+    With q = (r, p, y, p_FM), the angles roll, pitch and yaw and the position, and v = (w_FM,
+    v_FMo), all expressed in F::
+
+        R_FM = Rz(y) Ry(p) Rx(r)
+        q̇ = (N(q) w_FM, v_FMo)
+
+    where N is that of `BallRpyJoint`.
+
+    Parameters
+    ----------
+    name : str
+        Name within the plant.
+    frame_on_parent, frame_on_child : Frame or Body
+        The frames F and M; a body means its own frame.
+    angular_damping : float
+        Viscous damping >= 0 in N m s/rad: the moment -d w_FM on the child about Mo.
+    translational_damping : float
+        Viscous damping >= 0 in N s/m: the force -d v_FMo on the child at Mo.
+    position_limits, velocity_limits, acceleration_limits : tuple of array_like, optional
+        Lower and upper limits in rad and m and their rates, infinite when omitted. They are only
+        stored; `JointStop` makes position limits act.
+
+    Raises
+    ------
+    DeclarationError
+        When a frame is missing, or both are on one body.
+    ValueRefusedError
+        When damping is negative, or limits are not in order.
+    EvaluationError
+        From the equations of motion, in gimbal lock.
+
+    See Also
+    --------
+    QuaternionFloatingJoint : A joint with six degrees of freedom.
+
+    Notes
+    -----
+    Where ``|cos p| < 0.001``, which is within 0.0573 degrees of a pitch of ±90 degrees, the rates
+    of the angles are refused; poses and accelerations are defined everywhere.
+    `QuaternionFloatingJoint` has no such limit.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from flexure.blocks.multibody.bodies.bodies import Body
+    >>> free = RpyFloatingJoint("free", Body("ground"), Body("boat"))
+    >>> free.calc_pose(np.array([0.0, 0.0, np.pi / 6, 5.0, 0.0, 1.0])).R @ [2.0, 0.0, 0.0]
+    array([1.73205081, 1.        , 0.        ])
+    """
+
+    TYPE_NAME = "rpy_floating"
+    POSITION_SUFFIXES = ("qx", "qy", "qz", "x", "y", "z")
+    ALTERNATIVE = "QuaternionFloatingJoint"

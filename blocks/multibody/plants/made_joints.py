@@ -10,7 +10,7 @@ from flexure.blocks.math import compose_transforms
 from flexure.blocks.multibody.bodies.bodies import Body
 from flexure.blocks.multibody.force_elements.force_element import BodyForceElement, ForceElement
 from flexure.blocks.multibody.joints import Joint
-from flexure.blocks.multibody.joints.quaternion_floating import QuaternionFloatingJoint
+from flexure.blocks.multibody.joints.floating import QuaternionFloatingJoint
 from flexure.blocks.multibody.trees.joint_graph import JointGraph, bodies_in_plane, default_poses
 
 

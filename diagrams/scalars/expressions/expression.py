@@ -23,8 +23,9 @@ import numpy as np
 
 from flexure.diagrams.checks.errors import TraceError
 from flexure.diagrams.scalars.expressions.refusal import needs_number, refusal
-from flexure.diagrams.scalars.expressions.vocabulary import COMMUTATIVE, CONDITIONS, fold
+from flexure.diagrams.scalars.expressions.vocabulary import COMMUTATIVE, CONDITIONS, JUMPING, fold
 
+_RESTING = frozenset(("maximum", "minimum", "fmax", "fmin", "absolute"))
 _NUMBERS = (float, int, np.floating, np.integer, np.bool_)
 
 
@@ -312,6 +313,30 @@ def reachable(
                 remedy="Read the outputs of each trace by themselves",
             )
     return [found[index] for index in sorted(found)]
+
+
+def may_jump(values: Iterable[Any]) -> bool:
+    """Return whether any of some expressions, or numbers, holds an operation that can jump.
+
+    ``where`` is none that refuses arguments by NaN, and none that replaces a single value, such as
+    a divisor of zero: motions pass that value in no time. Extrema may rest at a value.
+    """
+    nodes = reachable(value for value in values if isinstance(value, Symbol))
+    absorbing = any(node.op in ("fmax", "fmin") for node in nodes)  # NaN
+    resting: set[int] = set()
+    for node in nodes:
+        if node.op in _RESTING or any(each.index in resting for each in node.args):
+            resting.add(node.index)
+        if node.op == "where":
+            condition, *results = node.args
+            if condition.op in ("equal", "not_equal") and condition.index not in resting:
+                continue
+            refusing = any(e.op == "constant" and math.isnan(e.leaf) for e in results)
+            if refusing and not absorbing:
+                continue
+        if node.op in JUMPING:
+            return True
+    return False
 
 
 def _operator(op: str) -> Callable[[Any, Any], Any]:

@@ -29,8 +29,7 @@ from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.contexts.store import Store
 from flexure.diagrams.contexts.updates import initialize
 from flexure.diagrams.contexts.value_places import Place
-from flexure.diagrams.scalars.expressions.expression import Symbol, reachable
-from flexure.diagrams.scalars.expressions.vocabulary import JUMPING
+from flexure.diagrams.scalars.expressions.expression import may_jump
 from flexure.diagrams.values.arrays import FloatArray, freeze
 from flexure.diagrams.values.events import Forced, Initialization, Periodic, Trigger
 from flexure.diagrams.values.state import ContinuousState
@@ -189,8 +188,7 @@ class MotionDerivatives:
             rates = trace(self._store.layout, lambda store: list(store.time_derivatives()))
         except TraceError:
             return True
-        nodes = reachable(rate for rate in rates if isinstance(rate, Symbol))
-        return any(node.op in JUMPING for node in nodes)
+        return may_jump(rates)
 
     @property
     def may_step(self) -> bool:

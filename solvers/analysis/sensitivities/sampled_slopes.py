@@ -21,8 +21,7 @@ from flexure.diagrams.checks.errors import NonFiniteError
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.contexts.updates import run_updates
 from flexure.diagrams.contexts.value_places import Place
-from flexure.diagrams.scalars.expressions.expression import Symbol, reachable
-from flexure.diagrams.scalars.expressions.vocabulary import JUMPING
+from flexure.diagrams.scalars.expressions.expression import may_jump
 from flexure.diagrams.values.arrays import FloatArray
 from flexure.diagrams.values.events import Initialization, Periodic, Trigger
 from flexure.solvers.analysis.equations.equations import Variable
@@ -101,8 +100,7 @@ class SampledSlopes:
         def made() -> TracedEquations:
             codes, wanted = [], [*state_keys(self._store), *held, *keys, *self._beyond]
             for update in trace(layout, read):
-                nodes = reachable(e for e in update.expressions if isinstance(e, Symbol))
-                jumps = any(node.op in JUMPING for node in nodes)
+                jumps = may_jump(update.expressions)
                 codes.append((JacobianCode(update.expressions, wanted, n), update.targets, jumps))
             return TracedEquations(layout, [], [], more=codes)
 

@@ -1,1 +1,1 @@
-"""Statics: paths of equilibria with their stability, stiffness, and buckling."""
+"""Stiffness, compliance, critical states and buckling."""

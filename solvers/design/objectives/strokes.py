@@ -20,7 +20,7 @@ from flexure.solvers.analysis.equations.equations import (
     find_variables,
 )
 from flexure.solvers.analysis.forces_at_rest.static_equations import StaticEquations, StaticPoint
-from flexure.solvers.analysis.statics.load_path import load_path
+from flexure.solvers.analysis.statics.load_paths.load_path import load_path
 from flexure.solvers.design.objectives.parametric_models import solve
 
 _ITERATIONS = 12  # of Newton, to hold the output elsewhere

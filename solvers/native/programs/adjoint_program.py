@@ -17,9 +17,8 @@ from flexure.diagrams import scalars
 from flexure.diagrams.contexts.store import Store
 from flexure.diagrams.scalars.derivatives.differentiation import gradient
 from flexure.diagrams.scalars.derivatives.simplification import simplify
-from flexure.diagrams.scalars.expressions.expression import Symbol, reachable
+from flexure.diagrams.scalars.expressions.expression import may_jump
 from flexure.diagrams.scalars.expressions.solutions import is_zero
-from flexure.diagrams.scalars.expressions.vocabulary import JUMPING
 from flexure.diagrams.systems.layout import Layout
 from flexure.diagrams.values.arrays import FloatArray
 from flexure.solvers.native.llvm.library import address_of
@@ -77,8 +76,7 @@ class AdjointEquations:
             self.num_outputs = len(found) - n
             count = n + max(n, self.num_outputs)
             weights = scalars.symbols(store.graph, (STATE, 0, 0), count)[n:]
-            symbols = [each for each in found if isinstance(each, Symbol)]
-            self.may_jump = any(node.op in JUMPING for node in reachable(symbols))
+            self.may_jump = may_jump(found)
             parts = []
             for equations in (found[:n], found[n:]):
                 total = sum(w * each for w, each in zip(weights, equations, strict=False))

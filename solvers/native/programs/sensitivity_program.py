@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 from flexure.diagrams.concurrency.quiet import quietly
 from flexure.diagrams.contexts.store import Store
 from flexure.diagrams.scalars.derivatives.simplification import simplify
-from flexure.diagrams.scalars.expressions.expression import Symbol, reachable
-from flexure.diagrams.scalars.expressions.vocabulary import JUMPING
+from flexure.diagrams.scalars.expressions.expression import may_jump
 from flexure.diagrams.systems.layout import Layout
 from flexure.diagrams.values.arrays import FloatArray
 from flexure.solvers.native.emission.emission import (
@@ -140,9 +139,8 @@ class SensitivityProgram(OwnFunctions):
         with quietly():
             rates = simplify(rates, checked=True)
             outputs = simplify(outputs, checked=True)
-        symbols = [each for each in (*rates, *outputs) if isinstance(each, Symbol)]
         # Whether rates or outputs hold an operation that can jump.
-        self.may_jump = any(node.op in JUMPING for node in reachable(symbols))
+        self.may_jump = may_jump((*rates, *outputs))
         self.slopes = self._slopes(rates, keys)  # ∂f/∂p
         # Derivatives of the outputs, by states and then by the numbers.
         self.output_slopes = self._slopes(outputs, [*states, *keys])

@@ -11,6 +11,7 @@ import pytest
 
 from flexure.diagrams import scalars as fs
 from flexure.diagrams.checks.errors import TraceError
+from flexure.diagrams.scalars.expressions.expression import may_jump
 from tests.support.tiers import for_each
 
 
@@ -137,3 +138,24 @@ def test_refusal_quotes_the_line_of_the_equation() -> None:
 def test_array_is_not_hidden_inside_an_entry() -> None:
     with pytest.raises(ValueError, match="broadcast"):
         assign_array_to_entry(fs.symbols(fs.Graph(), "x", 6))
+
+
+JUMPS: dict[str, tuple[Callable[[Any], Any], bool]] = {
+    "branches": (lambda x: np.where(x[0] > x[1], x[2], 0.0), True),
+    "floor": (lambda x: np.floor(x[0]), True),
+    "remainder in a branch of a guard": (lambda x: np.where(x[0] == 0, 1, np.mod(x[1], 2)), True),
+    "arithmetic": (lambda x: np.abs(x[0]) + np.maximum(x[1], 0.0) * x[2] + 3.0, False),
+    "a number": (lambda _: 3.0, False),
+    "refused arguments": (lambda x: np.sqrt(np.where(x[0] < 0.0, np.nan, x[0])), False),
+    "refused otherwise": (lambda x: np.where((x[0] > 0) & (x[1] > 0), x[0], np.nan), False),
+    "a replacement of NaN": (lambda x: np.fmax(np.where(x[0] > 1.0, np.nan, x[0]), 0.0), True),
+    "a guarded divisor": (lambda x: x[1] / np.where(x[0] == 0.0, 1.0, x[0]), False),
+    "a guarded divisor otherwise": (lambda x: x[1] / np.where(x[0] != 0.0, x[0], 1.0), False),
+    "a guard that rests": (lambda x: np.where(np.maximum(x[0], 0.0) == 0.0, 1.0, x[0]), True),
+}
+
+
+@pytest.mark.parametrize("name", JUMPS)
+def test_operations_that_a_motion_can_jump_at_are_found(name: str) -> None:
+    equation, jumps = JUMPS[name]
+    assert may_jump([equation(fs.symbols(fs.Graph(), "x", 3))]) is jumps

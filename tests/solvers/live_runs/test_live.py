@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import queue
 import threading
 from pathlib import Path
@@ -171,6 +172,27 @@ def test_two_runs_at_once_and_commands_from_another_thread() -> None:
         thread.join(20.0)
     assert [report.outcome for report in reports] == ["stopped", "stopped"]
     assert lives[1].context.get("pid.kp") == 16.0
+
+
+def test_runs_within_a_run_do_not_count_what_collections_skip(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """That takes as long as there are objects; and what others told them to skip stays."""
+    counts: list[int] = []
+    before, count = gc.get_freeze_count(), gc.get_freeze_count
+
+    def counted() -> int:
+        counts.append(count())
+        return counts[-1]
+
+    monkeypatch.setattr(gc, "get_freeze_count", counted)
+    options: dict[str, Any] = {"rate": "max", "period": 0.01}
+    inner = fx.live(servo(), **options)
+    outputs = {"motor.y": lambda time, values: inner.run(0.01)}
+    outer = fx.live(servo(), outputs=outputs, **options)
+    assert outer.run(0.2).outcome == inner.run(0.01).outcome == "completed"
+    assert len(counts) < 3
+    assert count() >= 0.9 * before  # some of them may have ended
 
 
 @pytest.mark.parametrize("controller", ["python", "c"])

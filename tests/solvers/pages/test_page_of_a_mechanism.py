@@ -12,7 +12,7 @@ import pytest
 
 import flexure as fx
 from examples.compliant_door import build as door
-from examples.four_bar_linkage import build as four_bar
+from examples.mechanisms.four_bar_linkage import build as four_bar
 from flexure.diagrams.drawing.formats.style import RED
 from flexure.solvers.results.mechanisms.camera import Camera
 from tests.support.calls.public_methods import CALLS

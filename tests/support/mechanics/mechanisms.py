@@ -384,6 +384,15 @@ TRIED_MECHANISMS = by_tier(
     fast=["chain of axes", "reversed angles", "elements on joints", "wheels and skates"],
     full=[*MECHANISMS],
 )
+#: Names of what a run writes in other languages, operation by operation: axes, orientations, nodes
+#: and drives, and constraints that roll, strike and rub.
+WRITTEN_MECHANISMS = by_tier(
+    fast=TRIED_MECHANISMS,
+    full=[
+        *("chain of axes", "chain of orientations", "reversed angles", "motors", "divided beam"),
+        *("wheels and skates", "rigid contacts", "loaded bearings"),
+    ],
+)
 
 
 def random_plant(rng: np.random.Generator, count: int) -> fx.Plant:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,7 @@ M, R, G, SLOW = 2.0, 0.1, 10.0, 1e-3
 BALL = fx.BodyShape.sphere(radius=R)
 
 
-def thrown(mu: float, e: float = 0.5, *, wall: bool = False) -> fx.Plant:
+def thrown(mu: float, e: float = 0.5, *, wall: bool = False, pulled: bool = False) -> fx.Plant:
     """Return a ball that may touch the ground, and a wall at x = 1."""
     builder = fx.PlantBuilder("court", gravity=(0.0, 0.0, -G))
     ball = builder.add_body("ball", fx.SpatialInertia.solid_sphere(M, radius=R))
@@ -33,6 +34,8 @@ def thrown(mu: float, e: float = 0.5, *, wall: bool = False) -> fx.Plant:
         frame = builder.add_frame("wall_frame", builder.world, (turned, (1.0, 0.0, 0.0)))
         builder.add_constraint(fx.RigidContact("wall", ball, BALL, frame, "half_space", **friction))
     builder.add_energy_ledger()
+    if pulled:
+        builder.add_external_force("pull", ball)
     return builder.build()
 
 
@@ -99,17 +102,25 @@ def test_a_ball_slides_until_it_rolls() -> None:
 def crate(
     angle: float, mu: float, size: Any = (0.3, 0.2, 0.1), law: Any = "simultaneous"
 ) -> fx.Context:
-    """Return a context with a box on a slope."""
+    """Return a context with a box on a slope; one plant serves all frictions."""
+    context = start(box_on_slope(angle, size, law), (0.0, 0.0, 0.5 * size[2]), np.zeros(6))
+    context.set("tree.ground_friction", mu)
+    return context
+
+
+@cache
+def box_on_slope(angle: float, size: Any, law: Any) -> fx.Plant:
+    """Build a box on a slope."""
     gravity = (G * np.sin(angle), 0.0, -G * np.cos(angle))
     builder = fx.PlantBuilder("slope", gravity=gravity, impacts=law)
     box = builder.add_body("box", fx.SpatialInertia.solid_box(M, size=size))
     builder.add_joint(fx.QuaternionFloatingJoint("free", builder.world, box))
     shape = fx.BodyShape.box(size=size)
-    options: Any = {"restitution": 0.3, "friction": mu, "transition_velocity": SLOW}
+    options: Any = {"restitution": 0.3, "friction": 0.3, "transition_velocity": SLOW}
     ground = fx.RigidContact("ground", box, shape, builder.world, "half_space", **options)
     builder.add_constraint(ground)
     builder.add_energy_ledger()
-    return start(builder.build(), (0.0, 0.0, 0.5 * size[2]), np.zeros(6))
+    return builder.build()
 
 
 @pytest.mark.full
@@ -144,7 +155,7 @@ def test_a_crate_lands_flat(law: str) -> None:
         context = crate(0.0, mu, size, law)
         flight = context.system
         assert isinstance(flight, fx.Plant)
-        context = start(flight, (0.0, 0.0, 0.05), [0.0, 0.0, 0.0, speed, 0.0, -fall])
+        flight.set_velocities(context, [0.0, 0.0, 0.0, speed, 0.0, -fall])
         result = fx.simulate(context.system, 1e-9, context=context)
         after = result["box.spatial_velocity"][-1]
         before = 0.5 * M * (speed**2 + fall**2)
@@ -354,6 +365,27 @@ def test_a_foot_and_the_rail_above_it_rub_together() -> None:
     assert np.ptp(result["ledger.balance"]) < 1e-9
 
 
+def test_a_pull_that_is_not_finite_is_traced_to_its_cause() -> None:
+    class Root(fx.LeafSystem):
+        """A force along z that is NaN from t = 0.05 s on."""
+
+        def __init__(self) -> None:
+            super().__init__("root")
+            self.declare_vector_output("y", 6, self.calc_force)
+
+        def calc_force(self, context: Any) -> Any:
+            return [0.0, 0.0, 0.0, 0.0, 0.0, np.sqrt(0.05 - context.time)]
+
+    plant, builder = thrown(0.3, pulled=True), fx.DiagramBuilder("pulled")
+    builder.add_all(plant, Root())
+    builder.connect("root.y", "court.pull")
+    context = builder.build().create_default_context()
+    plant.joints[0].pose.set(context, (np.eye(3), (0.0, 0.0, R)))
+    plant.set_velocities(context, [0.0, 0.0, 0.0, 1.0, 0.0, 0.0])
+    with pytest.raises(fx.errors.NonFiniteError, match=r"component 5 of output port 'root\.y'"):
+        fx.simulate(context.system, 0.1, context=context)
+
+
 def test_wrong_constants_of_friction_are_refused() -> None:
     builder = fx.PlantBuilder("bench")
     ball = builder.add_body("ball", fx.SpatialInertia.solid_sphere(M, radius=R))
@@ -374,11 +406,11 @@ def test_wrong_constants_of_friction_are_refused() -> None:
 def test_a_thrown_crate_tumbles_until_it_lies_flat(mu: float, seed: int) -> None:
     """Without friction it slides on, turning about the normal."""
     size, rng = (0.4, 0.3, 0.1), np.random.default_rng(seed)
-    plant = crate(0.0, mu, size).system
-    assert isinstance(plant, fx.Plant)
+    plant = box_on_slope(0.0, size, "simultaneous")
     turned = rotation_from_rpy(0.5 * rng.normal(size=3))
     v = rng.normal(size=6) * np.array([3.0, 3.0, 3.0, 1.0, 1.0, 0.2])
     context = start(plant, (0.0, 0.0, 0.5), v, turned)
+    context.set("tree.ground_friction", mu)
     result = fx.simulate(plant, 1.5, context=context, method="Rodas5P", compiled="native")
     assert result["box.position"][-1, 2] == pytest.approx(0.05, abs=1e-6)
     assert result["ground.multipliers"][-1].sum() == pytest.approx(M * G, rel=1e-6)
@@ -391,8 +423,7 @@ def test_a_thrown_crate_tumbles_until_it_lies_flat(mu: float, seed: int) -> None
 @needs_llvmlite
 @pytest.mark.parametrize("law", ["simultaneous", "sequential"])
 def test_corners_that_strike_together_keep_cone_and_energy(law: str) -> None:
-    plant, rng = crate(0.0, 0.3, law=law).system, np.random.default_rng(7)
-    assert isinstance(plant, fx.Plant)
+    plant, rng = box_on_slope(0.0, (0.3, 0.2, 0.1), law), np.random.default_rng(7)
     moments = M / 12.0 * np.array([0.05, 0.10, 0.13])
     for _ in range(20):
         mu, v = rng.uniform(0.0, 1.5), rng.normal(size=6) * [2.0, 2.0, 8.0, 2.0, 2.0, 0.0]

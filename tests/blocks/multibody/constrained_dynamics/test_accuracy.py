@@ -7,42 +7,39 @@ import warnings
 import numpy as np
 import pytest
 from scipy.linalg import null_space
+from scipy.spatial.transform import Rotation
 
 import flexure as fx
-from flexure.blocks.math import RigidTransform
 from flexure.diagrams.values.arrays import FloatArray
 from tests.support.tiers import by_tier
 
 
-def chain(seed: int, pose: RigidTransform | None) -> tuple[fx.Plant, list[fx.Frame]]:
-    """Build a chain of bars, whose tip is held where it is given: by a weld, or by two balls."""
+def closed(seed: int) -> tuple[fx.Plant, fx.Context, list[fx.Frame]]:
+    """Return a chain of bars that is closed as it stands, with velocities that fit.
+
+    Its tip is held by a weld, or by two balls.
+    """
     rng = np.random.default_rng(seed)
     builder = fx.PlantBuilder("chain", gravity=5.0 * rng.normal(size=3))
-    inner = builder.world.frame
+    inner, p, R = builder.world.frame, np.zeros(3), np.eye(3)
     for k in range(int(rng.integers(4, 9))):
         mass, length = 10.0 ** rng.uniform([-2.0, -1.0], [1.5, 0.0])
         box = fx.SpatialInertia.solid_box(mass, size=length * rng.uniform(0.1, 1.0, size=3))
         body = builder.add_body(f"bar{k}", box, com=0.5 * length * rng.normal(size=3))
-        joint = builder.add_joint(fx.RevoluteJoint(f"j{k}", inner, body, axis=rng.normal(size=3)))
-        joint.default_angle = rng.uniform(-2.0, 2.0)
+        axis = rng.normal(size=3)
+        joint = builder.add_joint(fx.RevoluteJoint(f"j{k}", inner, body, axis=axis))
+        joint.default_angle = angle = rng.uniform(-2.0, 2.0)
+        p = p + R @ inner.X_BF.p
+        R = R @ Rotation.from_rotvec(angle * axis / np.linalg.norm(axis)).as_matrix()
         inner = builder.add_frame(f"end{k}", body, length * rng.normal(size=3))
     lever = 10.0 ** rng.uniform(-2.5, 0.0) * rng.normal(size=3)
     places = [np.zeros(3)] if seed % 3 == 0 else [np.zeros(3), lever]
-    tips = [builder.add_frame(f"tip{k}", body, inner.X_BF.p + p) for k, p in enumerate(places)]
-    if pose is not None:
-        for k, tip in enumerate(tips):
-            there = pose.p + pose.R @ tip.X_BF.p
-            hold = builder.add_frame(f"hold{k}", builder.world, (pose.R, there))
-            kind = fx.WeldJoint if len(tips) == 1 else fx.BallRpyJoint
-            builder.add_loop_joint(kind(f"loop{k}", hold, tip))
-    return builder.build(), tips
-
-
-def closed(seed: int) -> tuple[fx.Plant, fx.Context, list[fx.Frame]]:
-    """Return a chain that is closed as it stands, with velocities that fit."""
-    open_chain, tips = chain(seed, None)
-    pose = tips[0].body.pose(open_chain.create_default_context())
-    plant, tips = chain(seed, pose)
+    tips = [builder.add_frame(f"tip{k}", body, inner.X_BF.p + q) for k, q in enumerate(places)]
+    for k, tip in enumerate(tips):
+        hold = builder.add_frame(f"hold{k}", builder.world, (R, p + R @ tip.X_BF.p))
+        kind = fx.WeldJoint if len(tips) == 1 else fx.BallRpyJoint
+        builder.add_loop_joint(kind(f"loop{k}", hold, tip))
+    plant = builder.build()
     context = plant.create_default_context()
     free = null_space(equations(plant, context, tips)[0], rcond=1e-9)
     drawn = np.random.default_rng(seed + 1).normal(size=free.shape[1])

@@ -58,7 +58,7 @@ def test_every_method_keeps_a_linkage_closed_however_loose_it_is(
     linkage, context = spinning(built, 6.0)
     loose: dict[str, Any] = {} if "step" in options else {"rtol": 1e-3}
     open_, closed = (
-        fx.simulate(linkage, 1.0, context=with_tolerance(context, tolerance), **options, **loose)
+        fx.simulate(linkage, 0.5, context=with_tolerance(context, tolerance), **options, **loose)
         for tolerance in (np.inf, TOLERANCE)
     )
     assert np.max(np.abs(closed["pin.error"])) <= TOLERANCE

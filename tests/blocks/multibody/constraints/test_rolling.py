@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import flexure as fx
-from examples.bicycle import build, eigenvalues
+from examples.mechanisms.bicycle import build, eigenvalues
 from flexure.blocks.math import x_rotation
 from flexure.errors import DeclarationError, EvaluationError, FlexureError
 

@@ -11,10 +11,10 @@ from hypothesis import given, strategies as st
 from flexure.blocks.math import rotation_from_rpy
 from flexure.blocks.multibody.bodies.bodies import Body, Frame
 from flexure.blocks.multibody.bodies.inertia import SpatialInertia
-from flexure.blocks.multibody.joints.ball_rpy import BallRpyJoint
+from flexure.blocks.multibody.joints.ball import BallRpyJoint
 from flexure.blocks.multibody.joints.base.joint import Joint
+from flexure.blocks.multibody.joints.floating import QuaternionFloatingJoint
 from flexure.blocks.multibody.joints.prismatic import PrismaticJoint
-from flexure.blocks.multibody.joints.quaternion_floating import QuaternionFloatingJoint
 from flexure.blocks.multibody.joints.revolute import RevoluteJoint
 from flexure.blocks.multibody.joints.screw import ScrewJoint
 from flexure.blocks.multibody.trees import energy

@@ -20,6 +20,7 @@ from flexure.diagrams.checks.errors import (
     UnknownNameError,
     ValueRefusedError,
 )
+from flexure.solvers.analysis.sensitivities.sensitivities import warn_of_differences
 from tests.support.mechanics.mechanics import ForeignPendulum, Pendulum, servo
 from tests.support.tiers import crossed
 
@@ -534,3 +535,18 @@ def test_equations_that_only_bend_are_not_warned_of(function: Callable[[Any], An
         context.set("a", a)
         ends.append(fx.simulate(bent, 1.3, context=context, rtol=1e-11).context.continuous_state)
     np.testing.assert_allclose(found, (ends[1] - ends[0]) / 2e-4, rtol=1e-5)
+
+
+@pytest.mark.parametrize(("slope", "motions", "warned"), [(2.0, 2, 0), (2.1, 3, 1)])
+def test_a_third_motion_confirms_differences_that_are_off(
+    slope: float, motions: int, warned: int, recwarn: pytest.WarningsRecorder
+) -> None:
+    steps = []
+
+    def moved(step: Any) -> Any:
+        steps.append(step)
+        return 2.0 * step
+
+    one = np.ones(1)
+    warn_of_differences(one, slope * one[:, None], moved, one, ["x"], "Cannot differentiate")
+    assert (len(steps), len(recwarn)) == (motions, warned)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 from pathlib import Path
 from typing import Any
 
@@ -10,13 +9,14 @@ import numpy as np
 import pytest
 
 import flexure as fx
+from docs import gallery
 from flexure.solvers.tracing.signals import resolve
 from tests.support.native.exported_fmus import ALLOWED, run, saved, worst_error
 from tests.support.systems.random_loops import draw_loop
 
 pytestmark = pytest.mark.full
 
-EXAMPLES = sorted(path.stem for path in (Path(__file__).parents[4] / "examples").glob("*.py"))
+EXAMPLES = {script.stem: script for script in gallery.EXAMPLES}
 #: Examples with time constants below 1 us, of which runs at the tolerances of others step at the
 #: level of rounding, and what is pushed in them.
 STIFF = {
@@ -83,7 +83,7 @@ def states_of(context: fx.Context) -> list[str]:
 
 @pytest.mark.parametrize("name", [name for name in EXAMPLES if name not in SLOW])
 def test_examples_run_as_units(name: str, tmp_path: Path) -> None:
-    module = importlib.import_module(f"examples.{name}")
+    module = gallery.module_of(EXAMPLES[name])
     if not hasattr(module, "build"):
         pytest.skip("it has no function build()")
     made: Any = module.build()

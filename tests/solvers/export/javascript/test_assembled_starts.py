@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import flexure as fx
-from examples import four_bar_linkage
+from examples.mechanisms import four_bar_linkage
 from flexure.diagrams.checks.errors import FlexureError
 from tests.solvers.export.c.systems import strut
 from tests.support.mechanics.mechanisms import MECHANISMS, random_contexts

@@ -13,7 +13,7 @@ from matplotlib.axes import Axes
 from PIL import Image
 
 import flexure as fx
-from examples.four_bar_linkage import build as four_bar
+from examples.mechanisms.four_bar_linkage import build as four_bar
 from flexure.diagrams.checks.errors import ValueRefusedError
 from flexure.solvers.results.mechanisms.mechanism_lines import strokes
 from flexure.solvers.results.mechanisms.pictures import poses_in

@@ -40,14 +40,23 @@ from tests.support.systems.event_systems import (
     sampled,
 )
 from tests.support.systems.simulation import together
-from tests.support.tiers import by_turn, crossed, thinned
+from tests.support.tiers import by_tier, by_turn, thinned
 
 pytestmark = needs_llvmlite
 
 every_method = pytest.mark.parametrize("method", thinned(METHODS, fast=3))
 
 
-@pytest.mark.parametrize(("name", "method"), crossed(SITUATIONS, METHODS))
+#: In the full tier, each situation with every other method, the next one with those between.
+PAIRS = [
+    (name, method)
+    for row, name in enumerate(SITUATIONS)
+    for column, method in enumerate(METHODS)
+    if (row + column) % by_tier(fast=len(METHODS), full=2) == 0
+]
+
+
+@pytest.mark.parametrize(("name", "method"), PAIRS)
 def test_situations(name: str, method: str) -> None:
     make = SITUATIONS[name]
     native_like_interpreted(make, [2.3], method=method)

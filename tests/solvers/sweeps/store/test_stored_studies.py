@@ -19,7 +19,7 @@ import numpy as np
 import pytest
 
 import flexure as fx
-from benchmarks import killed_studies
+from benchmarks.sweeps import killed_studies
 from flexure.errors import ContextError, RecordFileError, ValueRefusedError
 from flexure.solvers.sweeps.store import storing
 from flexure.solvers.sweeps.store.study_file import StudyFile

@@ -1,0 +1,1 @@
+"""Equilibria along a load: their stability, special points, and pictures."""
