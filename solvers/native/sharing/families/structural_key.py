@@ -129,7 +129,7 @@ def _has_fields(kind: type) -> bool:
         return False
     if is_dataclass(kind):
         return bool(kind.__dataclass_params__.frozen)  # type: ignore[attr-defined]
-    return issubclass(kind, tuple) and hasattr(kind, "_fields")
+    return hasattr(kind, "_fields")  # as of named tuples
 
 
 def _fields(value: Any, owner: Any, depth: int) -> Hashable:

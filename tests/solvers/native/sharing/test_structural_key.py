@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -64,6 +65,13 @@ class Table:
         self.factor = factor
 
 
+@dataclass(frozen=True)
+class Constants:
+    """An object that cannot change, but may compute what cannot be seen."""
+
+    factor: float
+
+
 TABLE = Table(1.0)
 Pair = tuple[Callable[[], fx.LeafSystem], Callable[[], fx.LeafSystem]]
 
@@ -91,7 +99,9 @@ ALIKE: dict[str, Pair] = {
     "default values": (lambda: fx.Constant("a", 1.0), lambda: fx.Constant("a", 2.0)),
     "copies of numbers": twice(lambda: Lag(n=3, f=2.5, b=True, t="text")),
     "copies of containers": twice(lambda: Lag(a=(1, [2.0, {"k": None}]))),
+    "copies of containers eight deep": twice(lambda: Lag(a=[[[[[[[[1]]]]]]]])),
     "copies of small arrays": twice(lambda: Lag(a=np.arange(3.0))),
+    "copies of the library's constants": twice(lambda: Lag(a=fx.RectangleSection(0.02, 0.001))),
     "other ways to one object": twice(lambda: Lag(a=TABLE)),
     "copies of functions": twice(lambda: Law("a", law(2.0))),
     "copies of partial functions": twice(lambda: Law("a", partial(product, 2.0))),
@@ -115,6 +125,11 @@ UNLIKE: dict[str, Pair] = {
     "the shapes of arrays": (lambda: Lag(a=np.zeros(4)), lambda: Lag(a=np.zeros((2, 2)))),
     "large arrays": twice(lambda: Lag(a=np.zeros(1000))),
     "objects": twice(lambda: Lag(a=Table(1.0))),
+    "a user's constants": twice(lambda: Lag(a=Constants(1.0))),
+    "a field of the library's constants": (
+        lambda: Lag(a=fx.RectangleSection(0.02, 0.001)),
+        lambda: Lag(a=fx.RectangleSection(0.02, 0.002)),
+    ),
     "objects in containers": twice(lambda: Lag(a=[Table(1.0)])),
     "arrays of objects": twice(lambda: Lag(a=np.array([TABLE]))),
     "what functions refer to": (lambda: Law("a", law(2.0)), lambda: Law("a", law(3.0))),
