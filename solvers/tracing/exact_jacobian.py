@@ -126,11 +126,15 @@ class ExactJacobian:
 
     def __init__(self, store: Store, code: JacobianCode) -> None:
         self.shape = code.shape  # numbers of expressions and of keys
-        self.operations = code.operations  # number of its operations
         self._code = code
         self._store = store
         self._function: Function | None = None
         self._revision: int | None = None
+
+    @property
+    def operations(self) -> int:
+        """Number of operations of the entries."""
+        return self._code.operations
 
     def __call__(self, time: float, x: FloatArray) -> FloatArray:
         """Return the matrix, a new one."""
