@@ -78,15 +78,24 @@ class JacobianCode:
         The inputs of the trace by which they are differentiated.
     num_states : int
         Number of states of the system.
+    often : bool
+        Whether they will be evaluated so often that code pays from the first time on.
     """
 
-    def __init__(self, expressions: Sequence[Any], keys: Sequence[Key], num_states: int) -> None:
+    def __init__(
+        self,
+        expressions: Sequence[Any],
+        keys: Sequence[Key],
+        num_states: int,
+        *,
+        often: bool = False,
+    ) -> None:
         found = scalars.jacobian(simplify(expressions), keys)
         self.shape = found.shape  # numbers of expressions and of keys
         # Rows and columns of what is not always zero.
         self.place = np.array(found.rows, dtype=np.intp), np.array(found.columns, dtype=np.intp)
         self.entries = simplify(found.entries)  # expressions of that, or numbers
-        self.asked = 0  # how often they were evaluated
+        self.asked = _FEW if often else 0  # how often they were evaluated
         self._num_states = num_states
 
     @cached_property
