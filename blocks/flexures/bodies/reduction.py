@@ -468,10 +468,10 @@ def _held_modes(
     m: Any, held: _Held, count: int, started: FloatArray, inertial: FloatArray
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return squares of the lowest held frequencies, modes, and displacements under forces."""
-    # Several vectors are solved for at once in each step, since large factors are slow to read
-    # (block Lanczos method with full orthogonalization).
     from scipy.linalg.blas import dgemm
 
+    # Several vectors are solved for at once in each step, since large factors are slow to read
+    # (block Lanczos method with full orthogonalization).
     n, count = len(held.free), min(count, held.dimension)
     m = m[held.nodes][:, held.nodes]
     if n <= _DENSE or count >= n // 6:
