@@ -78,15 +78,24 @@ class JacobianCode:
         The inputs of the trace by which they are differentiated.
     num_states : int
         Number of states of the system.
+    often : bool
+        Whether they will be evaluated so often that code pays from the first time on.
     """
 
-    def __init__(self, expressions: Sequence[Any], keys: Sequence[Key], num_states: int) -> None:
+    def __init__(
+        self,
+        expressions: Sequence[Any],
+        keys: Sequence[Key],
+        num_states: int,
+        *,
+        often: bool = False,
+    ) -> None:
         found = scalars.jacobian(simplify(expressions), keys)
         self.shape = found.shape  # numbers of expressions and of keys
         # Rows and columns of what is not always zero.
         self.place = np.array(found.rows, dtype=np.intp), np.array(found.columns, dtype=np.intp)
         self.entries = simplify(found.entries)  # expressions of that, or numbers
-        self.asked = 0  # how often they were evaluated
+        self.asked = _FEW if often else 0  # how often they were evaluated
         self._num_states = num_states
 
     @cached_property
@@ -126,11 +135,15 @@ class ExactJacobian:
 
     def __init__(self, store: Store, code: JacobianCode) -> None:
         self.shape = code.shape  # numbers of expressions and of keys
-        self.operations = code.operations  # number of its operations
         self._code = code
         self._store = store
         self._function: Function | None = None
         self._revision: int | None = None
+
+    @property
+    def operations(self) -> int:
+        """Number of operations of the entries."""
+        return self._code.operations
 
     def __call__(self, time: float, x: FloatArray) -> FloatArray:
         """Return the matrix, a new one."""

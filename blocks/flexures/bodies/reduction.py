@@ -179,13 +179,16 @@ def reduce_body(
         )
     none = Recovery(np.zeros((0, 3)), lambda u: np.zeros((0, 6, u.shape[1])))
     known = none if recovery is None else recovery
+    start = np.random.default_rng(0).normal(size=(3 * count, modes + 1 + _MORE))
     spun = np.asarray(T @ _spin_loads(m, points - origins[0]))
     if known.stiffening is None:
         spun = spun[:, :0]
-    held = _Held(K, T, points, sets, origins, spun, coupling, attempt)
+    loads = np.concatenate([_inertia(m, start), spun], axis=1)
+    held = _Held(K, T, points, sets, origins, loads, coupling, attempt)
+    started, held.loaded = np.split(held.loaded, [start.shape[1]], axis=1)
     _check_pieces(K, sets, attempt)
     inertial = _inertia(m, held.statics)
-    squares, internal, carried = _held_modes(m, held, modes + 1, inertial[held.free])
+    squares, internal, carried = _held_modes(m, held, modes + 1, started, inertial[held.free])
     following = np.sqrt(squares[modes]) if len(squares) > modes else np.inf
     vectors = np.zeros((3 * count, internal[:, :modes].shape[1]))
     vectors[held.free] = internal[:, :modes]
@@ -462,13 +465,13 @@ def _scaled(points: FloatArray) -> FloatArray:
 
 
 def _held_modes(
-    m: Any, held: _Held, count: int, inertial: FloatArray
+    m: Any, held: _Held, count: int, started: FloatArray, inertial: FloatArray
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return squares of the lowest held frequencies, modes, and displacements under forces."""
-    # Several vectors are solved for at once in each step, since large factors are slow to read
-    # (block Lanczos method with full orthogonalization).
     from scipy.linalg.blas import dgemm
 
+    # Several vectors are solved for at once in each step, since large factors are slow to read
+    # (block Lanczos method with full orthogonalization).
     n, count = len(held.free), min(count, held.dimension)
     m = m[held.nodes][:, held.nodes]
     if n <= _DENSE or count >= n // 6:
@@ -480,9 +483,7 @@ def _held_modes(
         lowest = lowest[values[lowest] > _NO_MASS * np.max(values, initial=0.0)]
         return 1.0 / values[lowest], np.asarray(moved @ vectors[:, lowest]), carried
 
-    start = _inertia(m, np.random.default_rng(0).normal(size=(n, count + _MORE)))
-    found = held.solve(np.concatenate([inertial, start], axis=1))
-    carried, x = np.split(found, [inertial.shape[1]], axis=1)
+    x, carried = started[held.free, : count + _MORE], np.zeros((n, 0))
     basis, loads, solved = list[FloatArray](), list[FloatArray](), list[FloatArray]()
     values, shapes, projected = np.zeros(count), np.zeros((0, 0)), np.zeros((0, 0))
     for _ in range(min(_STEPS, held.dimension // x.shape[1])):
@@ -497,7 +498,11 @@ def _held_modes(
             x, load = x @ turned, load @ turned
         basis.append(x)
         loads.append(load)
-        x = held.solve(load)
+        waiting = inertial[:, carried.shape[1] :]  # in the first step alone
+        x, found = np.split(
+            held.solve(np.concatenate([load, waiting], axis=1)), [load.shape[1]], axis=1
+        )
+        carried = np.concatenate([carried, found], axis=1)
         solved.append(x)
         column = np.concatenate([each.T @ x for each in loads])
         projected = np.block([[projected, column[: len(projected)]], [column.T]])

@@ -392,7 +392,8 @@ class Equations:
         expressions = trace(store.layout, self._read, as_gain=self._as_gain)
         code = written_code(store.layout, question, expressions) if native else None
         keys = [*state_keys(store), *question.varied]
-        return code or TracedEquations(store.layout, expressions, keys)
+        often = not self._num_rates  # as outputs alone are asked for in searches
+        return code or TracedEquations(store.layout, expressions, keys, often=often)
 
     def _take(self, traced: TracedEquations | WrittenCode, *, known_before: bool) -> bool:
         """Use a trace if it gives the numbers of the equations; the Jacobian has its terms."""

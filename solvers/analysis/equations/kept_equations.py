@@ -139,6 +139,8 @@ class TracedEquations(TracedNumbers):
         Expressions or numbers that are differentiated behind these, and not computed.
     more : object, optional
         What else is to be kept with them.
+    often : bool
+        As for `JacobianCode`.
     """
 
     def __init__(
@@ -149,12 +151,14 @@ class TracedEquations(TracedNumbers):
         *,
         beyond: Sequence[Any] = (),
         more: Any = None,
+        often: bool = False,
     ) -> None:
         super().__init__(expressions, layout.num_states)
         self.more = more
         # The derivatives.
-        self.slopes = JacobianCode([*expressions, *beyond], keys, self._num_states)
-        symbols = [each for each in [*expressions, *beyond] if isinstance(each, scalars.Symbol)]
+        parts = [*expressions, *beyond]
+        self.slopes = JacobianCode(parts, keys, self._num_states, often=often)
+        symbols = [each for each in parts if isinstance(each, scalars.Symbol)]
         # Of the trace, in nodes; what is known of a block counts as ten.
         self.size = (len(symbols[0].graph.nodes) if symbols else 0) + 10 * len(layout.leaves)
         self._seen = [Seen(leaf) for leaf in layout.leaves]

@@ -244,7 +244,7 @@ def exact_forces(
         written, known = kept_equations(
             layout,
             ("forces at rest", reading.held, tuple(keys)),
-            lambda: TracedEquations(layout, trace(layout, reading.all), every),
+            lambda: TracedEquations(layout, trace(layout, reading.all), every, often=bool(keys)),
             agrees,
         )
     except TraceError as error:

@@ -203,7 +203,8 @@ class ParametricModel:
         layout = self._inside.store.layout
         rows = trace(layout, self._read, as_gain=True)
         bend = SecondSlopes(rows, columns, self._keys, layout.num_states)
-        return TracedEquations(layout, rows, self._keys, more=bend)
+        often = self._follows and len(self._keys) > len(columns)  # in a search
+        return TracedEquations(layout, rows, self._keys, more=bend, often=often)
 
     def _read(self, store: Store) -> list[Any]:
         """Read all rows, numbers or symbols."""

@@ -90,7 +90,7 @@ class RestNumbers:
         self._parameters, self._attempt = list(parameters), attempt
         self._measures = list(measures)
         self._spread = spread
-        self._flow: Equations | None = None
+        self._flow: Equations | None = None  # of all equilibria, traced and checked once
         self._model: ParametricModel | None = None
         self._strokes: dict[StrokeMeasure, Stroke] = {}
 

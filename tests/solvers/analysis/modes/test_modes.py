@@ -455,7 +455,7 @@ def test_modes_say_what_they_are() -> None:
     assert repr(found) == "<Modes of 'oscillator': 1>"
 
 
-def too_long(*_: Any) -> Any:
+def too_long(*_: Any, **__: Any) -> Any:
     raise TraceError("Cannot trace more than 3 operations", found="more")
 
 

@@ -102,6 +102,15 @@ def test_derivatives_of_a_mechanism_are_those_of_differences(planar: bool) -> No
         assert values[6] >= abs(end.get("rotor.position")[0]) * (1.0 - 1e-6)
 
 
+def test_derivatives_of_metrics_do_not_depend_on_those_before_them() -> None:
+    context, paths = pivot(planar=True).create_default_context(), ["cross_leaf1.thickness"]
+    metrics = [m.frequency(number) for number in range(3)]
+    measures: list[Any] = [metric.functions[0] for metric in metrics]
+    together = RestNumbers(paths, measures, "Cannot test").at(context).slopes()
+    alone = [RestNumbers(paths, [each], "Cannot test").at(context).slopes() for each in measures]
+    np.testing.assert_allclose(together, np.concatenate(alone), rtol=1e-9)
+
+
 def test_derivatives_of_a_loop_are_those_of_differences_and_numbers_those_of_analyses() -> None:
     system = loop()
     context = system.create_default_context()
