@@ -139,7 +139,6 @@ class ExactJacobian:
         self._store = store
         self._function: Function | None = None
         self._revision: int | None = None
-        self._latest: tuple[Any, FloatArray] | None = None  # where, and the entries there
 
     @property
     def operations(self) -> int:
@@ -152,12 +151,6 @@ class ExactJacobian:
 
     def entries(self, time: float, x: FloatArray) -> FloatArray:
         """Return what is not always zero; NaN or infinite where the derivatives are."""
-        where = time, x.tobytes(), self._store.revision
-        if self._latest is None or self._latest[0] != where:
-            self._latest = where, self._computed(time, x)
-        return self._latest[1].copy()
-
-    def _computed(self, time: float, x: FloatArray) -> FloatArray:
         self._code.asked += 1
         if self._code.asked <= _FEW:
             return self._evaluated(time, x)
@@ -178,11 +171,6 @@ class ExactJacobian:
         from scipy.sparse import csc_array
 
         return csc_array((entries, self._code.place), shape=self.shape)
-
-    @property
-    def operations(self) -> int:
-        """Number of operations of the code."""
-        return self._code.operations
 
     @property
     def depends_on_time(self) -> bool:

