@@ -76,7 +76,7 @@ def pytest_collection() -> Generator[None, object, object]:
     gc.disable()
     collected = yield
     gc.freeze()
-    gc.set_threshold(500_000, 10, 50)
+    gc.set_threshold(100_000, 50, 50)
     gc.enable()
     return collected
 

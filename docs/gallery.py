@@ -218,9 +218,9 @@ def run_here(words: list[str]) -> None:
         module_of(Path(words[0])).main()
 
 
-def make_example(script: Path, folder: Path, run: Callable[[list[str]], None] = run_here) -> None:
-    """Run an example as a command that saves its pictures in a folder, and make its page."""
-    run([str(script), "--folder", str(folder), *_OPTIONS.get(script.stem, [])])
+def make_example(script: Path, folder: Path) -> None:
+    """Run an example as if it were a command that saves its pictures in a folder; make its page."""
+    run_here([str(script), "--folder", str(folder), *_OPTIONS.get(script.stem, [])])
     if script.stem in _LIVE:
         live_page(script).save(folder / f"{script.stem}.html")
     for file in folder.iterdir():

@@ -1,7 +1,7 @@
 """Exact Jacobians of traced equations as functions of time and state.
 
-The derivatives of the expressions are compiled to straight-line Python, one statement per
-operation, which fills the nonzero entries of the matrix; the first few matrices, for which that
+The derivatives of the expressions are compiled to straight-line Python, a few operations per
+statement, which fills the nonzero entries of the matrix; the first few matrices, for which that
 does not pay, are evaluated by NumPy, with the same bits. Terms with a factor that is constantly
 zero are left out before and after; in mechanisms these are most terms.
 

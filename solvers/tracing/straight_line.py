@@ -1,10 +1,12 @@
-"""Derivatives as generated Python: one statement per operation, no calls between blocks.
+"""Derivatives as generated Python: short statements, no calls between blocks.
 
-The text is made from a trace. Statements that depend on neither time nor state run once per
-binding; the rest is a function of ``(t, x)``. Arithmetic is Python's, which for floats is that of
-NumPy; other functions are NumPy's own, so that the results are those of the interpreted equations,
-apart from sums that NumPy adds in another order. Where Python would raise (a division by zero, the
-root of a negative number), the caller is to ask the interpreted equations instead.
+The text is made from a trace. An operation that only one other reads is written within its
+statement, since fewer statements are compiled and run faster. Statements that depend on neither
+time nor state run once per binding; the rest is a function of ``(t, x)``. Arithmetic is Python's,
+which for floats is that of NumPy; other functions are NumPy's own, so that the results are those of
+the interpreted equations, apart from sums that NumPy adds in another order. Where Python would
+raise (a division by zero, the root of a negative number), the caller is to ask the interpreted
+equations instead.
 
 Operations that only one side of a ``where`` needs stand under an ``if``, so that what an equation
 guards by a branch, such as a quotient, stays guarded. Calls of what cannot be traced
@@ -37,6 +39,9 @@ ARITHMETIC_ERRORS = (ZeroDivisionError, ValueError, OverflowError)
 #: The sides of conditions, outermost first, on which alone an operation is needed.
 _Region: TypeAlias = tuple[tuple[int, bool], ...]
 _DEEPEST = 32  # conditions within conditions
+_LONGEST = 120  # characters of an operation that is written in the text of another
+#: Operations whose arguments are names: they are written twice, or under a condition.
+_APART = ("where", "maximum", "minimum", "isnan")
 _FRAGILE = ("divide", "sqrt")  # operations in which Python may raise
 
 _PATTERNS = {
@@ -97,10 +102,16 @@ class StraightLine:
             if len(call.results)
         }
         once, always = _Writer(names), _Writer(names)
+        nested = _nested(operations, regions, moving, ends)
         for index in sorted(items):
             writer = always if index in moving else once
             item = items[index]
-            writer.put(index, () if isinstance(item, str) else regions[index], item)
+            if isinstance(item, str):
+                writer.put(index, (), item)
+            elif index in nested and len(text := _expression(item, names)) < _LONGEST:
+                names[index] = f"({text})"
+            else:
+                writer.put(index, regions[index], item)
         self.operations = len(operations)  # number of its operations
         # The text of the program.
         self.source = _program(
@@ -154,8 +165,11 @@ def _moving(nodes: Iterable[scalars.Symbol]) -> set[int]:
         if node.op == "input":
             if cast("Key", node.key)[0][0] in (TIME, STATE, FOREIGN):
                 moving.add(node.index)
-        elif any(arg.index in moving for arg in node.args):
-            moving.add(node.index)
+        else:
+            for arg in node.args:
+                if arg.index in moving:
+                    moving.add(node.index)
+                    break
     return moving
 
 
@@ -167,7 +181,9 @@ def _regions(
     # that may raise joins the moving ones instead if that keeps it on its side.
     fragile: set[int] = set()
     for node in operations:
-        if node.op in _FRAGILE or any(arg.index in fragile for arg in node.args):
+        if node.index not in moving and (
+            node.op in _FRAGILE or any(arg.index in fragile for arg in node.args)
+        ):
             fragile.add(node.index)
     regions: dict[int, _Region] = {end.index: () for end in ends}
     for_moving: set[int] = set()
@@ -180,14 +196,40 @@ def _regions(
             elif index in for_moving:
                 regions[index] = ()
         needed_for = for_moving if index in moving else for_constants
+        region = needed = regions[index]
         for place, arg in enumerate(node.args):
-            needed = regions[index]
-            if node.op == "where" and place and len(needed) < _DEEPEST:
-                needed = (*needed, (node.args[0].index, place == 1))
+            if place and node.op == "where" and len(region) < _DEEPEST:
+                needed = (*region, (node.args[0].index, place == 1))
             known = regions.get(arg.index, needed)
-            regions[arg.index] = known if known == needed else _common(known, needed)
-            needed_for.add(arg.index)
+            regions[arg.index] = needed if known == needed else _common(known, needed)
+            if arg.index not in moving:
+                needed_for.add(arg.index)
     return regions
+
+
+def _nested(
+    operations: Sequence[scalars.Symbol],
+    regions: dict[int, _Region],
+    moving: set[int],
+    ends: Iterable[scalars.Symbol],
+) -> set[int]:
+    """Find operations that one other alone reads, in whose text they can be written."""
+    readers: dict[int, scalars.Symbol | None] = {}
+    for node in operations:
+        for arg in node.args:
+            readers[arg.index] = None if arg.index in readers else node
+    found = set()
+    for node in operations:
+        reader = readers.get(node.index)
+        if (
+            reader is not None
+            and node.op != "where"
+            and reader.op not in _APART
+            and regions[node.index] == regions[reader.index]
+            and (node.index in moving) == (reader.index in moving)
+        ):
+            found.add(node.index)
+    return found.difference(end.index for end in ends)
 
 
 def _common(a: _Region, b: _Region) -> _Region:

@@ -61,7 +61,7 @@ def plate_matrices(
 
     nodes = np.concatenate([cells, cells + count], axis=1)
     dofs = (3 * nodes[:, :, np.newaxis] + np.arange(3)).reshape(-1, 24)
-    layer = assembled(m[..., np.newaxis, np.newaxis], cells, count)
+    (layer,) = assembled(cells, count, m[..., np.newaxis, np.newaxis])
     both = np.sqrt(0.5) * np.array([[1.0, 1.0], [1.0, -1.0]])
     T = sparse.kron(both, sparse.eye_array(3 * count), format="csr")
     sides = np.array([0.5, -0.5])[:, np.newaxis, np.newaxis]
@@ -95,7 +95,7 @@ def plate_matrices(
                 found[c] += np.einsum("eabn,eabm->nm", G, carried, optimize=True)
         return found
 
-    K = assembled(K.reshape(-1, 8, 3, 8, 3).swapaxes(2, 3), nodes, 2 * count)
+    (K,) = assembled(nodes, 2 * count, K.reshape(-1, 8, 3, 8, 3).swapaxes(2, 3))
     masses = sparse.block_diag([layer, layer], format="csr")
     return masses, K, points.reshape(-1, 3), Recovery(places, stresses, stiffening), T
 

@@ -26,14 +26,14 @@ class Recovery:
     stiffening: Callable[[FloatArray, FloatArray], FloatArray] | None = None
 
 
-def assembled(blocks: FloatArray, nodes: npt.NDArray[np.intp], count: int) -> Any:
-    """Return the sparse sum of the matrices of all elements, with k unknowns for each node.
+def assembled(nodes: npt.NDArray[np.intp], count: int, *blocks: FloatArray) -> list[Any]:
+    """Return sparse sums of the matrices of all elements, each with k unknowns for each node.
 
-    Blocks have the shape (e, n, n, k, k) for n nodes of each element.
+    Blocks have the shape (e, n, n, k, k) for the n nodes (e, n) of each element.
     """
     import scipy.sparse as sparse
 
-    k, nodes = blocks.shape[-1], nodes.astype(np.int64)
+    nodes = nodes.astype(np.int64)
     keys = (nodes[:, :, np.newaxis] * count + nodes[:, np.newaxis, :]).ravel()
     order = np.argsort(keys, kind="stable")
     ordered = keys[order]
@@ -42,8 +42,12 @@ def assembled(blocks: FloatArray, nodes: npt.NDArray[np.intp], count: int) -> An
     starts = np.concatenate([[0], np.cumsum(np.bincount(row, minlength=count))])
     size = len(first), len(order)
     sums = sparse.csr_array((np.ones(size[1]), order, np.append(first, size[1])), shape=size)
-    data = (sums @ blocks.reshape(-1, k * k)).reshape(-1, k, k)
-    return sparse.bsr_array((data, column, starts), shape=(k * count, k * count))
+    found = []
+    for each in blocks:
+        k = each.shape[-1]
+        data = (sums @ each.reshape(-1, k * k)).reshape(-1, k, k)
+        found.append(sparse.bsr_array((data, column, starts), shape=(k * count, k * count)))
+    return found
 
 
 def equivalent(stresses: FloatArray) -> FloatArray:

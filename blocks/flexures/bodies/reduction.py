@@ -177,9 +177,15 @@ def reduce_body(
             found=f"forces of {left.max():.3g} N per unit of a rigid motion",
             remedy="Assemble K without supports; interfaces hold the body",
         )
-    held = _Held(K, T, points, sets, origins, coupling, attempt)
+    none = Recovery(np.zeros((0, 3)), lambda u: np.zeros((0, 6, u.shape[1])))
+    known = none if recovery is None else recovery
+    spun = np.asarray(T @ _spin_loads(m, points - origins[0]))
+    if known.stiffening is None:
+        spun = spun[:, :0]
+    held = _Held(K, T, points, sets, origins, spun, coupling, attempt)
     _check_pieces(K, sets, attempt)
-    squares, internal = _held_modes(m, held, modes + 1)
+    inertial = _inertia(m, held.statics)
+    squares, internal, carried = _held_modes(m, held, modes + 1, inertial[held.free])
     following = np.sqrt(squares[modes]) if len(squares) > modes else np.inf
     vectors = np.zeros((3 * count, internal[:, :modes].shape[1]))
     vectors[held.free] = internal[:, :modes]
@@ -192,9 +198,7 @@ def reduce_body(
     fields = np.concatenate([(points - origins[0]).reshape(-1, 1), shapes], axis=1)
     parts = [fields[axis::3] for axis in range(3)]
     moved = [m @ part for part in parts]
-    none = Recovery(np.zeros((0, 3)), lambda u: np.zeros((0, 6, u.shape[1])))
-    known = none if recovery is None else recovery
-    by_spin, by_force = _stiffening(m, K, T, points - origins[0], sets, held, shapes, known)
+    by_spin, by_force = _stiffening(K, T, points - origins[0], sets, held, spun, shapes, known)
     second = np.stack([[a.T @ b for b in moved] for a in parts])
     of_mass = np.sqrt(np.einsum("aaii->i", second))
     of_stiffness = np.sqrt(np.diagonal(stiffness))
@@ -209,7 +213,7 @@ def reduce_body(
         shapes.reshape(count, 3, -1),
         points,
         float(following),
-        _omitted(m, K, held, vectors),
+        _omitted(K, held, vectors, inertial, carried),
         known.points,
         known.stresses(shapes),
         _rounded(by_spin, np.outer(of_stiffness, of_stiffness)),
@@ -228,13 +232,24 @@ def _inertia(m: Any, u: FloatArray) -> FloatArray:
     return np.asarray((m @ u.reshape(m.shape[0], -1)).reshape(u.shape))
 
 
+#: Axes of which each gives a component of the products of angular velocities.
+_PAIRS = tuple((p, q) for p in range(3) for q in range(p, 3))
+
+
+def _spin_loads(m: Any, r: FloatArray) -> FloatArray:
+    """Return the forces (3 m, 6) of unit products of angular velocities on nodes at r."""
+    axes = np.eye(3)
+    fields = [np.outer(r[:, p], axes[q]) + np.outer(r[:, q], axes[p]) for p, q in _PAIRS]
+    return -0.5 * _inertia(m, np.stack([each.ravel() for each in fields], axis=1))
+
+
 def _stiffening(
-    m: Any,
     K: Any,
     T: Any,
     r: FloatArray,
     sets: Mapping[str, npt.NDArray[np.intp]],
     held: _Held,
+    loads: FloatArray,
     shapes: FloatArray,
     known: Recovery,
 ) -> tuple[FloatArray, FloatArray]:
@@ -242,17 +257,11 @@ def _stiffening(
     n, width = shapes.shape[1], held.statics.shape[1] - 6
     if known.stiffening is None:
         return np.zeros((3, 3, n, n)), np.zeros((width, n, n))
-    pairs = [(p, q) for p in range(3) for q in range(p, 3)]
-    axes = np.eye(3)
-    fields = [np.outer(r[:, p], axes[q]) + np.outer(r[:, q], axes[p]) for p, q in pairs]
-    loads = -0.5 * T @ _inertia(m, np.stack([each.ravel() for each in fields], axis=1))
-    u = np.zeros((len(loads), len(pairs) + width))
-    u[held.free, : len(pairs)] = held.solve(loads[held.free])
     b = held.statics[:, 6:]
-    u[:, len(pairs) :] = b @ np.linalg.inv(b.T @ (K @ b))
+    u = np.concatenate([held.loaded, b @ np.linalg.inv(b.T @ (K @ b))], axis=1)
     found = known.stiffening(T @ u, shapes)
     forces = K @ u
-    forces[:, : len(pairs)] -= loads
+    forces[:, : len(_PAIRS)] -= loads
     forces = T @ forces
     for k, each in enumerate(list(sets.values())[1:]):  # θ × (θ × x)/2 of nodes on interfaces
         x = r[each] - r[each].mean(axis=0)
@@ -261,18 +270,17 @@ def _stiffening(
         turned = slice(6 * k, 6 * k + 3)
         found[:, turned, turned] += 0.5 * (FX + FX.swapaxes(1, 2)) - traces * np.eye(3)
     by_spin = np.zeros((3, 3, n, n))
-    for (p, q), each in zip(pairs, found, strict=False):
+    for (p, q), each in zip(_PAIRS, found, strict=False):
         by_spin[p, q] = by_spin[q, p] = each
-    return by_spin, found[len(pairs) :]
+    return by_spin, found[len(_PAIRS) :]
 
 
-def _omitted(m: Any, K: Any, held: _Held, kept: FloatArray) -> float:
+def _omitted(K: Any, held: _Held, kept: FloatArray, load: FloatArray, carried: FloatArray) -> float:
     """Return the greatest (Σ p² / ω²) of omitted modes over the mass, by motions of interfaces."""
     # The sum over all modes is the static response to the inertia of the constraint modes.
     from scipy.linalg import eigvalsh
 
-    load = _inertia(m, held.statics)
-    of_all = load[held.free].T @ held.solve(load[held.free])
+    of_all = load[held.free].T @ carried
     shares = kept.T @ load
     of_kept = shares.T @ np.linalg.solve(kept.T @ (K @ kept), shares)
     greatest = eigvalsh(of_all - of_kept, held.statics.T @ load)[-1]
@@ -365,6 +373,7 @@ class _Held:
         points: FloatArray,
         sets: Mapping[str, npt.NDArray[np.intp]],
         origins: FloatArray,
+        loads: FloatArray,
         coupling: CouplingKind,
         attempt: str,
     ) -> None:
@@ -409,19 +418,29 @@ class _Held:
                 remedy="Check the mesh for parts that are not connected; a plate of less than"
                 " 1e-6 of its length is lost in errors of rounding",
             ) from error
-        self._toward = self._factors.solve(self._rows)
+        # Large factors are slow to read, so that all is solved for at once.
+        right = self._rows, -(K @ moved)[self.free], loads[self.free]
+        ends = np.cumsum([each.shape[1] for each in right])
+        found = self._factors.solve(np.concatenate(right, axis=1))
+        self._toward, u = np.split(found, ends[:1], axis=1)
         small = self._rows.T @ self._toward
         self._scale = 1.0 / np.sqrt(np.diagonal(small))
         small[range(width, len(small)), range(width, len(small))] -= 1.0
         self._small = small * np.outer(self._scale, self._scale)
-        motions = np.eye(width) if self._rows.size else None
+        u = self._corrected(u, np.eye(width, u.shape[1]))
         # Constraint modes: displacements under unit motions of the interfaces, shape (3 m, 6 k).
         self.statics = moved
-        self.statics[self.free] += self.solve(-(K @ moved)[self.free], motions)
+        self.statics[self.free] += u[:, :width]
+        # Displacements under the given loads, shape (3 m, l).
+        self.loaded = np.zeros(loads.shape)
+        self.loaded[self.free] = u[:, width:]
 
-    def solve(self, loads: FloatArray, motions: FloatArray | None = None) -> FloatArray:
-        """Return the free displacements under loads on them, and motions of averaged interfaces."""
-        u = self._factors.solve(loads)
+    def solve(self, loads: FloatArray) -> FloatArray:
+        """Return the free displacements under loads on them."""
+        return self._corrected(self._factors.solve(loads))
+
+    def _corrected(self, u: FloatArray, motions: FloatArray | None = None) -> FloatArray:
+        """Return displacements without springs, and with motions of averaged interfaces."""
         if not self._rows.size:
             return u
         rest = self._rows.T @ u
@@ -442,29 +461,36 @@ def _scaled(points: FloatArray) -> FloatArray:
     return np.asarray(r / np.linalg.norm(r, axis=1).max())
 
 
-def _held_modes(m: Any, held: _Held, count: int) -> tuple[FloatArray, FloatArray]:
-    """Return the squares of the lowest frequencies with all interfaces held, and the modes."""
+def _held_modes(
+    m: Any, held: _Held, count: int, inertial: FloatArray
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return squares of the lowest held frequencies, modes, and displacements under forces."""
     # Several vectors are solved for at once in each step, since large factors are slow to read
     # (block Lanczos method with full orthogonalization).
+    from scipy.linalg.blas import dgemm
+
     n, count = len(held.free), min(count, held.dimension)
     m = m[held.nodes][:, held.nodes]
     if n <= _DENSE or count >= n // 6:
         masses, axes = np.linalg.eigh(np.kron(m.toarray(), np.eye(3)))
         root = axes * np.sqrt(np.maximum(masses, 0.0))
-        moved = held.solve(root)
+        moved, carried = held.solve(root), held.solve(inertial)
         values, vectors = np.linalg.eigh(root.T @ moved)
         lowest = np.arange(n)[::-1][:count]
         lowest = lowest[values[lowest] > _NO_MASS * np.max(values, initial=0.0)]
-        return 1.0 / values[lowest], np.asarray(moved @ vectors[:, lowest])
+        return 1.0 / values[lowest], np.asarray(moved @ vectors[:, lowest]), carried
 
-    x = held.solve(_inertia(m, np.random.default_rng(0).normal(size=(n, count + _MORE))))
+    start = _inertia(m, np.random.default_rng(0).normal(size=(n, count + _MORE)))
+    found = held.solve(np.concatenate([inertial, start], axis=1))
+    carried, x = np.split(found, [inertial.shape[1]], axis=1)
     basis, loads, solved = list[FloatArray](), list[FloatArray](), list[FloatArray]()
     values, shapes, projected = np.zeros(count), np.zeros((0, 0)), np.zeros((0, 0))
     for _ in range(min(_STEPS, held.dimension // x.shape[1])):
-        for _ in range(2):
-            for each, its_load in zip(basis, loads, strict=True):
-                x = x - each @ (its_load.T @ x)
-            load = _inertia(m, x)
+        x = x.copy()
+        for is_last in (False, True):
+            for each, its_load in zip(basis, loads, strict=True):  # x -= each @ (its_load.T @ x)
+                dgemm(-1.0, (its_load.T @ x).T, each.T, 1.0, x.T, overwrite_c=1)
+            load = _inertia(m, x) if is_last else x  # products with masses take long
             squares, turned = np.linalg.eigh(x.T @ load)
             kept = squares > _SMALL * squares[-1]
             turned = turned[:, kept] / np.sqrt(squares[kept])
@@ -482,4 +508,4 @@ def _held_modes(m: Any, held: _Held, count: int) -> tuple[FloatArray, FloatArray
             break
     ends = np.cumsum([each.shape[1] for each in solved])
     parts = zip(solved, np.split(shapes, ends[:-1]), strict=True)
-    return 1.0 / values, np.asarray(sum(each @ shape for each, shape in parts))
+    return 1.0 / values, np.asarray(sum(each @ shape for each, shape in parts)), carried

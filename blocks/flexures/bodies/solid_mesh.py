@@ -60,13 +60,13 @@ def solid_matrices(
     size, count = len(dofs), len(nodes)
     blocks = np.empty((dofs.shape[1], size, size, 3, 3))
     slopes, weights = _slopes(basis), basis.dx[:, np.newaxis]
-    for part in np.array_split(np.arange(len(blocks)), -(-len(blocks) // _CHUNK)):
-        g = slopes[part].reshape(len(part), 3 * size, -1)
+    for start in range(0, len(blocks), _CHUNK):
+        part = slice(start, start + _CHUNK)
+        g = slopes[part].reshape(-1, 3 * size, weights.shape[2])
         H = ((g * weights[part]) @ g.swapaxes(1, 2)).reshape(-1, size, 3, size, 3)
         blocks[part] = (H.swapaxes(2, 3).reshape(-1, 9) @ law).reshape(-1, size, size, 3, 3)
-    K = assembled(blocks, dofs.T, count)
     masses = np.einsum("iq,jq,eq->eij", values, values, rho * basis.dx, optimize=True)
-    m = assembled(masses[..., np.newaxis, np.newaxis], dofs.T, count).tocsr()
+    K, m = assembled(dofs.T, count, blocks, masses[..., np.newaxis, np.newaxis])
     found = {}
     for name, wanted in mapping(interfaces, "node sets by interfaces", attempt).items():
         chosen = nodes_of(name, wanted, nodes, points, sets, attempt)
@@ -88,13 +88,15 @@ def solid_matrices(
         sigma = _stresses(_gradients(slopes, dofs, strained), lame, mu) * few.dx[:, :, None, None]
         G = _gradients(slopes, dofs, shapes)
         full = sigma[:, :, [[0, 3, 5], [3, 1, 4], [5, 4, 2]]]
-        found = np.zeros((strained.shape[1], shapes.shape[1], shapes.shape[1]))
+        size = full[..., 0].size, shapes.shape[1]
+        rows = G.reshape(size)
+        found = np.zeros((strained.shape[1], size[1], size[1]))
         for c, each in enumerate(np.moveaxis(full, -1, 0)):
             carried = each[:, :, np.newaxis] @ G
-            found[c] = np.einsum("eqabn,eqabm->nm", G, carried, optimize=True)
+            found[c] = rows.T @ carried.reshape(size)
         return found
 
-    return m, K, nodes, found, Recovery(points, stresses, stiffening)
+    return m.tocsr(), K, nodes, found, Recovery(points, stresses, stiffening)
 
 
 def _slopes(basis: Any) -> FloatArray:

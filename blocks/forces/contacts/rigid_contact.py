@@ -67,7 +67,8 @@ class RigidContact(UnilateralConstraint):
 
     Kinetic energy never grows. For balls, with W_tn = 0, sliding ends, or P is μ Λ against it. For
     several contacts that load each other, a fixed number of rounds finds P nearly: inside of the
-    cones ``|P| <= μ Λ``, with less kinetic energy.
+    cones ``|P| <= μ Λ``, with less kinetic energy. A contact without load that is sent away more
+    slowly than its ``rest_velocity`` rests, too.
 
     Restitution and ``rest_velocity`` are parameters of the tree, ``<name>_restitution`` and
     ``<name>_rest_velocity``; so are ``friction`` and ``transition_velocity``. With friction there

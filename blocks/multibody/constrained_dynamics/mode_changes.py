@@ -283,6 +283,7 @@ def _let_strike(
         taking_part = [first.of(each.strikes) for each in contacts]
     else:
         taking_part = [_any([each.strikes, each.held > 0.0, each.rests]) for each in contacts]
+    before = rates = [each.rate for each in contacts]
     jumps = [each.rebound - each.rate for each in contacts]
     wanted = _by_constraint(tree, contacts, jumps)
 
@@ -295,16 +296,20 @@ def _let_strike(
             )
         ]
 
-    def blow(pushing: Sequence[Any], wanted: Sequence[Array] = wanted) -> Blow:
+    def blow(
+        pushing: Sequence[Any],
+        wanted: Sequence[Array] = wanted,
+        rates: Sequence[Array] = before,
+    ) -> Blow:
         multipliers = equations.multipliers(wanted, held(pushing))
         added, pushed = equations.added(multipliers), equations.pushed({}, multipliers)
         after = []
-        for contact, (k, n) in zip(contacts, places, strict=True):
+        for contact, rate, (k, n) in zip(contacts, rates, places, strict=True):
             joint, row = contact.stop.joint, contact.row
             after.append(
-                contact.rate + equations.rows[k][n].along(pushed)
+                rate + equations.rows[k][n].along(pushed)
                 if joint is None
-                else contact.rate + row.sign * added[tree.velocities_of(joint).start + row.k]
+                else rate + row.sign * added[tree.velocities_of(joint).start + row.k]
             )
         return Blow([multipliers[k][n] for k, n in places], multipliers, added, after)
 
@@ -319,7 +324,9 @@ def _let_strike(
             )
         ]
     found = blow(pushing)
-    if len(coordinates) > 1:  # what others send away as slowly as no rebound is stays, too
+    has_friction = any(each.slips for each in conditions)
+    if len(coordinates) > 1 and not has_friction:
+        # What others send away as slowly as no rebound is stays, too; with friction, see below.
         pushing = [
             np.logical_and(takes_part, np.logical_or(pushes, rate < each.slowest))
             for each, takes_part, pushes, rate in zip(
@@ -327,8 +334,8 @@ def _let_strike(
             )
         ]
         found = blow(pushing)
-    rubbed: Sequence[Array] = [0.0] * len(contacts)
-    if any(each.slips for each in conditions):
+    works: Sequence[Array] = [0.0] * len(contacts)
+    if has_friction:
         pushes_by = [
             impulse * each.compliance
             for each, impulse in zip(contacts, found.impulses, strict=True)
@@ -337,11 +344,28 @@ def _let_strike(
             np.logical_and(pushes, by > each.scale.still)
             for each, pushes, by in zip(contacts, pushing, pushes_by, strict=True)
         ]
-        found, rubbed = rub(equations, conditions, places, held(loaded), found)
-        pushing = [  # what bears no load may be sent away, or strikes next
-            np.logical_and(pushes, np.abs(rate - each.rebound) <= each.scale.still)
-            for each, pushes, rate in zip(contacts, pushing, found.after, strict=True)
+        rubbed, works = rub(equations, conditions, places, held(loaded), found)
+        works, rates = _worked(works, rubbed.impulses, before, rubbed.after), rubbed.after
+        off = [each.rebound - rate for each, rate in zip(contacts, rates, strict=True)]
+        pushing = [  # what bears no load may be sent away, or strikes next, unless that is slow
+            np.logical_and(
+                takes_part,
+                np.logical_or(bears, np.abs(miss) <= np.maximum(each.slowest, each.scale.still)),
+            )
+            for each, takes_part, bears, miss in zip(
+                contacts, taking_part, loaded, off, strict=True
+            )
         ]
+        rest = blow(pushing, _by_constraint(tree, contacts, off), rates)
+        found = Blow(
+            rest.impulses,
+            [a + b for a, b in zip(rubbed.multipliers, rest.multipliers, strict=True)],
+            rubbed.added + rest.added,
+            rest.after,
+        )
+    triples = zip(contacts, pushing, found.after, strict=True)
+    after = [np.where(pushes, each.rebound, rate) for each, pushes, rate in triples]
+    works = _worked(works, found.impulses, rates, after)
     if any(contact.stop.joint is None for contact in contacts):
         met = [
             np.logical_or(each.held > 0.0, np.where(strikes, pushes, stays > 0.0))
@@ -358,8 +382,7 @@ def _let_strike(
     values.add_to_rates(strikes, found.added)
     modes: dict[UnilateralConstraint, list[Any]] = {each.stop: [] for each in contacts}
     lost: dict[UnilateralConstraint, Any] = dict.fromkeys(modes, 0.0)
-    columns = contacts, pushing, found.impulses, closed, rubbed
-    for each, pushes, impulse, stays, by_friction in zip(*columns, strict=True):
+    for each, pushes, work, stays in zip(contacts, pushing, works, closed, strict=True):
         stop, row = each.stop, each.row
         struck = np.logical_and(strikes, pushes)
         values.set_rate(stop, row, struck, row.sign * each.rebound)
@@ -368,8 +391,7 @@ def _let_strike(
         values.set_rate(stop, row, mode > 0.0, 0.0)
         values.set_position(stop, row, np.logical_or(struck, mode > 0.0), each.limit)
         modes[stop].append(mode)
-        work = 0.5 * impulse * (each.rate + each.rebound)
-        lost[stop] = lost[stop] - np.where(struck, work + by_friction, 0.0)
+        lost[stop] = lost[stop] - np.where(strikes, work, 0.0)
     result: dict[Any, Array] = {}
     for stop, each_modes in modes.items():
         result[stop.modes] = scalars.array(each_modes)
@@ -378,6 +400,14 @@ def _let_strike(
         work = np.where(strikes, driven_power(tree, context, found.multipliers), 0.0)
         result[tree.input_impacts] = tree.input_impacts(context) - work
     return result
+
+
+def _worked(
+    works: Sequence[Array], impulses: Sequence[Array], before: Sequence[Array], after: Sequence[Any]
+) -> list[Array]:
+    """Return the works at contacts with those of impulses that change rates."""
+    columns = zip(works, impulses, before, after, strict=True)
+    return [work + 0.5 * p * (a + b) for work, p, a, b in columns]
 
 
 def _by_constraint(

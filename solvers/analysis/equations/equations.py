@@ -7,7 +7,7 @@ traced and by central differences otherwise.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeAlias
@@ -45,6 +45,7 @@ from flexure.solvers.native.programs.binding import BoundProgram
 from flexure.solvers.native.programs.preconditions import UnsuitableError, native_program
 from flexure.solvers.native.sharing.families.requested_derivatives import Question
 from flexure.solvers.tracing.exact_jacobian import ExactJacobian, state_keys
+from flexure.solvers.tracing.straight_line import Function
 from flexure.solvers.tracing.trace import (
     DISCRETE,
     INPUT,
@@ -329,6 +330,8 @@ class Equations:
         Whether blocks with ``linearize_as="gain"`` have the slopes of gains, as in linear models.
     rates : bool
         Whether there are derivatives before the outputs.
+    known : TracedEquations, optional
+        A trace that begins with these rows and columns, for equations that share no code.
     """
 
     def __init__(
@@ -341,7 +344,9 @@ class Equations:
         shares: bool = False,
         as_gain: bool = False,
         rates: bool = True,
+        known: TracedEquations | None = None,
     ) -> None:
+        self.context = context  # which evaluations change
         self._store = store = context.store
         self._num_rates = store.layout.num_states if rates else 0
         self._as_gain = as_gain and any(gains(context))
@@ -354,16 +359,17 @@ class Equations:
         self.obstacle: TraceError | None = None  # why they cannot
         self._compiled: BoundProgram | None = None
         self._shared: SharedEquations | None = None
-        self._traced_equations: TracedEquations | None = None
+        self._by_code: Function | None = None
         self._foreign: ForeignSlopes | None = None
         self._asked = 0
+        self._latest: dict[Callable[..., FloatArray], tuple[int, int, FloatArray]] = {}
         # The derivatives and outputs at the values of the context when this was made.
         self.present = self.values(self.point())
         keys = [key for variable in variables for key in variable.keys]
         read = tuple([(slot, tuple(part)) for slot, part in self._shown])
         question = Question(read, tuple(keys), as_gain=self._as_gain)
         self._shared = self._found_shared(question) if shares else None
-        if self._shared is not None:
+        if self._shared is not None or (known and self._take(known, known_before=True)):
             return
         try:
             traced, agrees = kept_equations(
@@ -394,13 +400,16 @@ class Equations:
         if isinstance(traced, WrittenCode):
             self._shared = self._agreeing(SharedEquations(store, traced))
             return self._shared is not None
-        found = traced.computed(store) if known_before else traced.evaluated(store)
+        by_code = traced.bound(store)
+        found = by_code(store.time, store.x) if known_before else traced.evaluated(store)
         exact = ExactJacobian(store, traced.slopes)
         with np.errstate(all="ignore"):
-            terms = sizes_of_terms(exact(store.time, store.x), self.point())
-        agrees = agree(found, self.present, terms)
+            point = self.point()
+            rows = slice(len(self.present))
+            terms = sizes_of_terms(exact(store.time, store.x)[rows, : len(point)], point)
+        agrees = agree(found[rows], self.present, terms)
         self.exact = exact if agrees else None
-        self._traced_equations = traced if agrees else None
+        self._by_code = by_code if agrees else None
         self._asked = _FEW if known_before else self._asked  # which has made the code
         return agrees
 
@@ -469,7 +478,22 @@ class Equations:
 
     def values(self, point: FloatArray) -> FloatArray:
         """Return the derivatives and outputs at a point, end to end."""
+        return self._once(Equations._values, point)
+
+    def _once(
+        self, compute: Callable[[Equations, FloatArray], FloatArray], point: FloatArray
+    ) -> FloatArray:
+        """Return what is computed at a point; by Python code, once while no value changes."""
         self._move_to(point)
+        if self._shared is not None:
+            return compute(self, point)
+        key = self._store.clock, self._store.revision
+        latest = self._latest.get(compute)
+        if latest is None or latest[:2] != key:
+            latest = self._latest[compute] = *key, compute(self, point)
+        return latest[2].copy()
+
+    def _values(self, point: FloatArray) -> FloatArray:
         found = self._computed()
         if found is not None and np.isfinite(found).all():
             return found  # else blocks themselves say what is refused
@@ -481,22 +505,22 @@ class Equations:
         if self._shared is not None:
             return self._shared.computed()
         self._asked += 1
-        if self._traced_equations is None or self._asked <= _FEW:
+        if self._by_code is None or self._asked <= _FEW:
             return None
-        return self._traced_equations.computed(self._store)
+        return self._by_code(self._store.time, self._store.x)[: len(self.present)]
 
     def jacobian(self, point: FloatArray) -> FloatArray:
         """Return the derivatives of `values` by the point."""
+        return self._once(Equations._slopes, point)
+
+    def _slopes(self, point: FloatArray) -> FloatArray:
         if self._shared is not None:
-            self._move_to(point)
             return self._shared.jacobian()
         if self._foreign is not None:
-            self._move_to(point)
             return self._foreign.jacobian()
         if self.exact is None:
             return self._differences(point)
-        self._move_to(point)
-        return self.exact(self._store.time, self._store.x)
+        return self.exact(self._store.time, self._store.x)[: len(self.present), : len(point)]
 
     def _read(self, store: Store) -> list[Any]:
         """Read derivatives and outputs, numbers or symbols."""

@@ -103,20 +103,19 @@ class TracedNumbers:
         return self.bound(store)(store.time if time is None else time, store.x)
 
     def bound(self, store: Store) -> Function:
-        """Return them as a function of time and states, by code with the other values there."""
+        """Return them as a function of time and states, by code with the present other values."""
+        last: tuple[int, Function] | None = None
 
         def run(time: float, x: FloatArray) -> FloatArray:
+            nonlocal last
             with np.errstate(all="ignore"):
                 try:
-                    return code(time, x) if code is not None else self.evaluated(store, time, x)
+                    if last is None or last[0] != store.revision:
+                        last = store.revision, self._code.bind(store)
+                    return last[1](time, x)
                 except ARITHMETIC_ERRORS:
                     return self.evaluated(store, time, x)
 
-        try:
-            with np.errstate(all="ignore"):
-                code: Function | None = self._code.bind(store)
-        except ARITHMETIC_ERRORS:
-            code = None
         return run
 
     @cached_property

@@ -46,8 +46,10 @@ class SecondSlopes:
             slopes = simplify(directional(rows, columns, first))
             return TracedNumbers(simplify(directional(slopes, keys, second)), ends[1])
 
-    def changes(self, store: Store, ways: FloatArray) -> FloatArray:
-        """Return how the derivatives by the columns change along ways of all keys.
+    def changes(
+        self, store: Store, ways: FloatArray, directions: FloatArray | None = None
+    ) -> FloatArray:
+        """Return how the derivatives along directions of the columns change along ways of all keys.
 
         Parameters
         ----------
@@ -55,15 +57,18 @@ class SecondSlopes:
             The values.
         ways : ndarray, shape (n, k)
             The k ways of the n keys.
+        directions : ndarray, shape (columns, m), optional
+            The m directions; one column after the other when omitted.
 
         Returns
         -------
-        ndarray, shape (k, rows, columns)
+        ndarray, shape (k, rows, m)
         """
         rows, columns, _, _ = self._given
-        found = np.zeros((ways.shape[1], len(rows), len(columns)))
+        directions = np.eye(len(columns)) if directions is None else directions
+        found = np.zeros((ways.shape[1], len(rows), directions.shape[1]))
         run = self._code.bound(store)
         for number, way in enumerate(ways.T):
-            for k, column in enumerate(np.eye(len(columns))):
-                found[number, :, k] = run(store.time, np.concatenate([store.x, column, way]))
+            for k, direction in enumerate(directions.T):
+                found[number, :, k] = run(store.time, np.concatenate([store.x, direction, way]))
         return found

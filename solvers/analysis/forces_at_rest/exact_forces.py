@@ -156,6 +156,7 @@ class ExactForces:
     ) -> None:
         self._store, self._written, self._shared = store, written, shared
         self._slopes = None if written is None else ExactJacobian(store, written.slopes)
+        self._rows = None if written is None else written.bound(store)
 
     def computed(self) -> FloatArray:
         """Return all rows."""
@@ -163,8 +164,8 @@ class ExactForces:
         if self._shared is not None:
             equations, rows = self._shared
             parts.append(equations.computed()[rows])
-        if self._written is not None:
-            parts.append(self._written.computed(self._store))
+        if self._rows is not None:
+            parts.append(self._rows(self._store.time, self._store.x))
         return np.concatenate(parts)
 
     def jacobian(self) -> FloatArray | csr_array:

@@ -26,7 +26,7 @@ def warn_of_misleading_limits(contexts: Iterable[Context], about: str) -> None:
         for path, element in limited_elements(context):
             if all(limit.misleads == float("inf") for limit in element.limits):
                 continue
-            shares = element.utilization.eval(context)
+            shares = element.utilization(context)
             for limit, share in zip(element.limits, shares, strict=True):
                 excess = float(share) / limit.misleads
                 if excess > max(1.0, worst.get(path, (0.0, ""))[0]):

@@ -263,6 +263,11 @@ class StaticEquations:
                 variable.write(self._store, numbers[start:end])
             start = end
 
+    @property
+    def strokes(self) -> FloatArray:
+        """The present outputs that holders keep."""
+        return self._acting(None)[1][self._num_errors :]
+
     def open_constraints(self) -> str:
         """Return which constraints are open at the present values, in words; nothing if none is."""
         parts = [open_constraints(t, leaf, _OPEN) for leaf, t in trees_of(self.context)]

@@ -242,9 +242,16 @@ def settled(
     tolerance: float = 1e-9,
     max_iterations: int = 100,
     period: float | None = None,
+    flow: Equations | None = None,
 ) -> Equilibrium:
-    """Return what `equilibrium` does, for what is attempted with it."""
+    """Return what `equilibrium` does, for what is attempted with it.
+
+    With a ``flow``, its equations are used, and its context is changed.
+    """
     start = start_context(system, context, attempt)
+    if flow is not None:
+        flow.context.copy_from(start)
+        start = flow.context
     if period is None:
         refuse_sampled(start, attempt, "Pass period= for that of samples, or use the plant only")
     for option, value in (("tolerance", tolerance), ("max_iterations", max_iterations)):
@@ -252,7 +259,7 @@ def settled(
     variables = find_variables(start, free, attempt)
     unknown = _unknown(attempt, start, fixed, sum(len(v.keys) for v in variables))
     if period is None:
-        flow = Equations(start, variables, shares=True)
+        flow = flow or Equations(start, variables, shares=True)
         equations: Equations | SampleSteps = flow
         names = state_names(start)
         point, moving, needed = _standstill(start, flow, unknown)

@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.linalg import lstsq, qr, solve_triangular
+from scipy.linalg import lstsq, solve_triangular
+from scipy.linalg.lapack import dtpqrt
 
 from flexure.diagrams.checks.errors import EvaluationError
 from flexure.diagrams.concurrency.threads import cached_property
@@ -28,6 +29,7 @@ _CLOSE = 1e-9  # since the next is its square,
 _NOISE = 1e-6  # length below which those that do not shrink any more are rounding,
 _NO_STRETCH = 1e-14  # part of the largest stretch that is none, and
 _PIVOT = 1e-10  # part of the largest pivot below which steps come from singular values
+_BLOCK = 24  # columns that are eliminated together
 _LEAST_PART = 1e-4  # of what holds the start
 _ARRIVED = 1e-3  # length of the next step at an equilibrium
 _LEAST_WEIGHT = 1e-3  # of an equation, as a part of that of the steepest one
@@ -56,9 +58,11 @@ class _LinearModel:
         equilibria form a continuum, and hardly move along it.
         """
         count = self.matrix.shape[1]
-        damped = np.sqrt(damping * self.size) * np.eye(count, count + 1)
-        rows = np.vstack([np.column_stack([self.matrix, -self.values]), damped])
-        R = qr(rows, mode="r", overwrite_a=True, check_finite=False)[0][:count]
+        damped = np.sqrt(damping * self.size) * np.eye(count + 1, order="F")
+        damped[count, count] = 0.0
+        rows = np.column_stack([self.matrix, -self.values])
+        # of triangular rows above full ones
+        R = dtpqrt(0, min(_BLOCK, count + 1), damped, rows, overwrite_a=1)[0][:count]
         pivots = np.abs(np.diagonal(R))
         if count and np.min(pivots) > _PIVOT * np.max(pivots):
             return np.asarray(solve_triangular(R[:, :-1], R[:, -1], check_finite=False))

@@ -38,6 +38,7 @@ from flexure.solvers.analysis.equations.equations import (
     wire_at,
 )
 from flexure.solvers.analysis.equations.kept_equations import TracedEquations, kept_equations
+from flexure.solvers.analysis.equations.linear_notes import gains
 from flexure.solvers.analysis.equations.second_slopes import SecondSlopes
 from flexure.solvers.analysis.equations.tangents import (
     constraint_ports,
@@ -55,6 +56,7 @@ from flexure.solvers.tracing.trace_check import agree, sizes_of_terms
 #: A point whose velocity is shown, a slot with components, or keys of states and parameters.
 _Output: TypeAlias = PointMotion | tuple[int, tuple[int, ...]] | tuple[Key, ...]
 _SINGULAR = 1e-13  # of the largest singular value of scaled equations of rest
+_NO_DIRECTION = 1e-14  # of weights: what is left of them beside known directions is rounding
 _REST = 1e-6  # of the largest change of an equation: what is left where nothing follows
 
 
@@ -171,8 +173,9 @@ class ParametricModel:
         end = len(self._equations.expressions) - q
         self._errors, self._shown = slice(n, n + r), slice(n + r, end)
         self._coming = slice(end, end + q)
-        if not known:
-            self._require_same(self.at(context))
+        self._unchecked = not known
+        if not (known or follows):  # others are checked at rest: without loads, stresses vanish
+            self.at(context)
 
     def _components(
         self, context: Context, request: Request, attempt: str
@@ -232,6 +235,11 @@ class ParametricModel:
                 remedy="Make them pure functions of the values of the context",
             )
 
+    @property
+    def traced(self) -> TracedEquations | None:
+        """All rows by all columns, rates and states first; None with cut wires, or with gains."""
+        return None if self._wires or any(gains(self._inside)) else self._equations
+
     # At a point ------------------------------------------------------------------------------
 
     def at(self, context: Context) -> ModelPoint:
@@ -239,7 +247,11 @@ class ParametricModel:
         inside = cut_wires(context, self._wires) if self._wires else context.clone()
         store = inside.store
         exact = ExactJacobian(store, self._equations.slopes)
-        return ModelPoint(self._equations.computed(store), exact(store.time, store.x), store)
+        found = ModelPoint(self._equations.computed(store), exact(store.time, store.x), store)
+        if self._unchecked:
+            self._require_same(found)
+            self._unchecked = False
+        return found
 
     def realization(self, point: ModelPoint, number: int) -> Realization:
         """Return the linear model of a request at a point."""
@@ -303,7 +315,7 @@ class ParametricModel:
         if by_errors is not None:
             whole[self._errors, : self.num_states] += by_errors
         if np.any(whole):
-            found += np.tensordot(self._changes(point), whole, 2)
+            found += self._changes(point, whole)
         if by_values is not None:
             rows = [self._shown.start + k for k in self._chosen[number][1]]
             found += by_values @ point.matrix[rows] @ self._ways(point)
@@ -322,12 +334,28 @@ class ParametricModel:
             point.made["ways"] = ways
         return point.made["ways"]
 
-    def _changes(self, point: ModelPoint) -> FloatArray:
-        """Return dM/dp, one matrix for each parameter."""
-        if "changes" not in point.made:
+    def _changes(self, point: ModelPoint, weights: FloatArray) -> FloatArray:
+        """Return the sum of the products of weights and dM/dp for each parameter."""
+        # Of the columns only the directions that weights have and none before had are computed.
+        matrix = point.matrix[:, : self._num_columns]
+        rows = np.abs(matrix).max(axis=1, initial=0.0)
+        rows[rows == 0.0] = 1.0
+        columns = np.abs(matrix / rows[:, np.newaxis]).max(axis=0, initial=0.0)
+        columns[columns == 0.0] = 1.0
+        scaled = rows[:, np.newaxis] * weights * columns
+        if not np.isfinite(scaled).all():
+            return np.full(self.num_parameters, np.nan)
+        basis = point.made.get("directions", np.zeros((len(columns), 0)))
+        known = point.made.get("changes", np.zeros((self.num_parameters, len(rows), 0)))
+        _, sizes, others = np.linalg.svd(scaled - scaled @ basis @ basis.T, full_matrices=False)
+        new = others[sizes > _NO_DIRECTION * np.linalg.norm(scaled)].T
+        if new.size:
             bend: SecondSlopes = self._equations.more
-            point.made["changes"] = bend.changes(point.store, self._ways(point))
-        return point.made["changes"]
+            new = np.linalg.qr(new - basis @ (basis.T @ new))[0]
+            found = bend.changes(point.store, self._ways(point), new / columns[:, np.newaxis])
+            known = point.made["changes"] = np.concatenate([known, found], axis=2)
+            basis = point.made["directions"] = np.hstack([basis, new])
+        return np.asarray(np.tensordot(known, weights * columns @ basis, 2))
 
     def _rest(self, point: ModelPoint) -> tuple[FloatArray, npt.NDArray[np.intp]]:
         """Return the derivatives of the equations of rest, and the columns of their unknowns."""

@@ -13,6 +13,7 @@ from flexure.diagrams.concurrency.one_thread import in_one_thread
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.contexts.value_places import Way
 from flexure.diagrams.values.arrays import FloatArray
+from flexure.solvers.analysis.equations.equations import Equations
 from flexure.solvers.analysis.operating_points.equilibria import settled
 from flexure.solvers.design.objectives.measures import Measure, Piece, Seen
 from flexure.solvers.design.objectives.parametric_models import ParametricModel
@@ -89,6 +90,7 @@ class RestNumbers:
         self._parameters, self._attempt = list(parameters), attempt
         self._measures = list(measures)
         self._spread = spread
+        self._flow: Equations | None = None
         self._model: ParametricModel | None = None
         self._strokes: dict[StrokeMeasure, Stroke] = {}
 
@@ -101,18 +103,21 @@ class RestNumbers:
             plant = tree.parent_plant if isinstance(tree, MultibodyTree) else None
             if isinstance(plant, Plant) and plant.tree.constraints:
                 plant.assemble(start)
-        rest = settled(start.system, start, self._attempt).context
         of_models = [each for each in self._measures if isinstance(each, Measure)]
         if of_models and self._model is None:
-            requests = [each.request(rest, self._attempt) for each in of_models]
+            requests = [each.request(start, self._attempt) for each in of_models]
             self._model = ParametricModel(
-                rest,
+                start,
                 self._parameters,
                 requests,
                 self._attempt,
                 follows=True,
                 spread=self._spread,
             )
+        if self._flow is None:
+            known = None if self._model is None else self._model.traced
+            self._flow = Equations(start.clone(), shares=True, known=known)
+        rest = settled(start.system, start, self._attempt, flow=self._flow).context
         values: list[float] = []
         looks: list[_Slopes] = []
         point = None if self._model is None else self._model.at(rest)

@@ -69,7 +69,7 @@ class StrokeMeasure:
         static.set_variables(np.concatenate(numbers))
         static.move_to(context.continuous_state)
         rest, seen = static.states, []
-        start = float(static.point(np.zeros(1)).strokes[0])
+        start = float(static.strokes[0])
         along = np.linspace(*self.stroke, self.points)
         for side in (along[along < start][::-1], along[along >= start]):
             here = _Held(rest, 0.0, start, np.zeros(len(rest) + 1))
@@ -112,6 +112,8 @@ def _newton(static: StaticEquations, here: _Held, target: float) -> _Held | None
     """Return where the output is held at a target; None where Newton steps do not end there."""
     ahead = here.way * (target - here.at)  # in proportion to the last move
     static.move_to(here.states + ahead[:-1])
+    if target == here.at:
+        return here
     force, before = here.force + float(ahead[-1]), np.inf
     for _ in range(_ITERATIONS):
         point = static.point(np.array([force]))

@@ -185,12 +185,17 @@ class MissedCrossings:
                 self._report(k, step)
 
     def _check_return(self, step: TakenStep, crossing: Crossing, recent: set[int]) -> None:
-        """Look at how functions come back to their surfaces soon after they were there."""
+        """Look at how functions come back to their surfaces soon after they were there.
+
+        A function that jumps across is beyond its surface, wherever it moves from there.
+        """
         for k in sorted(recent):
             entry = self._entry(k)
             if entry in crossing.entries and self._has_update(k):
                 x = step.x if crossing.time == step.t else step.dense()(crossing.time)
-                if self._tendency(k, crossing.time, x, step) * crossing.before[k] > 0.0:
+                tendency = self._tendency(k, crossing.time, x, step)
+                ahead = self._values(crossing.time, x)[k] + tendency
+                if min(tendency * crossing.before[k], ahead * crossing.before[k]) > 0.0:
                     self._report(k, step)
 
     def _turns_blurred(self, k: int, step: TakenStep) -> bool:
@@ -211,7 +216,7 @@ class MissedCrossings:
         return self._simulation.derivatives(min(time, self._clip), freeze(np.array(x)))
 
     def _tendency(self, k: int, time: float, x: FloatArray, step: TakenStep) -> float:
-        """Return 1.0 or -1.0 as a function grows or falls by the equations, 0.0 if unclear."""
+        """Return by how much a function grows or falls next by the equations, 0.0 if unclear."""
         known = 0.0
         try:
             rate = self._rate(time, x)
@@ -220,7 +225,7 @@ class MissedCrossings:
             while 0.0 < ahead <= REACH * (step.t - step.t_old):
                 change = float(self._values(time + ahead, x + ahead * rate)[k] - base)
                 if is_clear(known, change):
-                    return math.copysign(1.0, change)
+                    return change
                 known = change
                 ahead *= FURTHER
         except (FlexureError, ArithmeticError, ValueError):

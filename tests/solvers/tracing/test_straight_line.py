@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -46,6 +47,7 @@ EQUATIONS: dict[str, Callable[..., Any]] = {
     "rounding": lambda x, u, k, t: np.floor(3.0 * x) + np.hypot(x, u) + np.clip(x, 0.4, 0.6),
     "constant": lambda x, u, k, t: [2.0, -1.0],
     "constants of parameters": lambda x, u, k, t: np.exp(k) * np.ones(2) * np.sqrt(k + u),
+    "long chain": lambda x, u, k, t: reduce(lambda y, _: k - 0.5 * (y * u), range(500), x),
     "powers": lambda x, u, k, t: x**2 + x**3.0 - np.sqrt(x) + 1.0 / x,
 }
 

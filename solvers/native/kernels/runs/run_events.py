@@ -181,8 +181,9 @@ def first_crossing(run: Run, method: Static, count: int, leaving: int) -> int:
             recent = leaving // bit % 2 == 1 or witnesses.on_surface[k] > 0
             if recent and witnesses.turning[k] == 1:
                 # By the equations it must not move away; the state is still that of this time.
-                moves = tendency(run, k, best, run.step.point, witnesses.slopes[k])
-                if moves * before[k] > 0.0:
+                value = witnesses.slopes[k]
+                moves = tendency(run, k, best, run.step.point, value)
+                if moves * before[k] > 0.0 and (value + moves) * before[k] > 0.0:  # no jump there
                     return UNDEFINED
         bit *= 2
     bit = 1
@@ -331,7 +332,7 @@ def still_unseen(run: Run, unseen: int, count: int) -> int:
 
 
 def tendency(run: Run, k: int, time: float, x: Floats, base: float) -> float:
-    """Return 1.0 or -1.0 as a function grows or falls by the equations, 0.0 where unclear."""
+    """Return by how much a function grows or falls next by the equations, 0.0 where unclear."""
     step, witnesses, staged = run.step, run.witnesses, run.updates.staged
     there = witnesses.slopes[witnesses.count :]
     run.system.rhs(smaller(time, step.clip), x, run.system.env, step.x_new)
@@ -343,9 +344,9 @@ def tendency(run: Run, k: int, time: float, x: Floats, base: float) -> float:
         for i in range(run.system.n):
             staged[i] = x[i] + ahead * step.x_new[i]
         witnesses.values(time + ahead, staged, run.system.env, there)
-        change = there[k] - base
+        change: float = there[k] - base
         if is_clear(known, change):
-            return 1.0 if change > 0.0 else -1.0
+            return change
         known = change
         ahead *= FURTHER
     return 0.0

@@ -6,6 +6,7 @@ import math
 import re
 from typing import Any
 
+import numpy as np
 import pytest
 
 import flexure as fx
@@ -287,3 +288,32 @@ def test_a_publish_keeps_nothing_from_passing_its_mark(compiled: bool) -> None:
     result = fx.simulate(passer, 2.0, compiled=compiled)
     assert passer.seen == [pytest.approx(1.0)]
     assert result["x"][-1] == pytest.approx([-1.0, -2.0])
+
+
+class Jumping(fx.LeafSystem):
+    """A clock s' = 1 that two events set to zero: one at s = 1, and one where a function jumps."""
+
+    def __init__(self) -> None:
+        super().__init__("jumping")
+        self.s = self.declare_continuous_state(z=1)
+        self.count = self.declare_discrete_state("count", [0.0])
+        self.declare_unrestricted_update(self.change, fx.Witness(self.left, "falling"))
+
+    def calc_time_derivatives(self, context: Any) -> Any:
+        return [1.0]
+
+    def left(self, context: Any) -> Any:
+        s, count = self.s(context)[0], self.count(context)[0]
+        behind = np.where(s < 1e-3, 1e-9, s - 1.0)
+        return np.where(count < 0.5, 1.0 - s, np.where(count < 1.5, behind, 1.0))
+
+    def change(self, context: Any) -> Any:
+        return {self.s: [0.0], self.count: self.count(context) + 1.0}
+
+
+@pytest.mark.parametrize("compiled", READINGS)
+@pytest.mark.parametrize("method", ["RK45", "Rodas5P"])
+def test_a_function_that_jumps_across_and_comes_back_from_there(method: str, compiled: Any) -> None:
+    result = fx.simulate(Jumping(), 1.5, method=method, compiled=compiled)
+    assert result["x"][-1] == pytest.approx(1.5 - 1.001, abs=1e-9)
+    assert result.statistics.witness_events == 2
