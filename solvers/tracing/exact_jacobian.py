@@ -166,11 +166,6 @@ class ExactJacobian:
         return csc_array((entries, self._code.place), shape=self.shape)
 
     @property
-    def operations(self) -> int:
-        """Number of operations of the code."""
-        return self._code.operations
-
-    @property
     def depends_on_time(self) -> bool:
         """Whether the entries do, while states and all other values stay what they are."""
         return self._code.depends_on_time
