@@ -101,7 +101,7 @@ class Derivatives:
                 return None
             code = JacobianCode(self._expressions, keys, store.layout.num_states)
             self._jacobian = ExactJacobian(store, code)
-            self.how += f", exact Jacobian of {self._jacobian.operations}"
+            self.how += f", exact Jacobian of {code.operations}"
         return None if self._jacobian_is_long else self._finite_jacobian
 
     def _finite_jacobian(self, time: float, x: FloatArray) -> Any:
