@@ -223,6 +223,7 @@ def test_two_cursors_measure_what_charts_show(browser: Browser, tmp_path: Path) 
             assert cells["slope"] == pytest.approx(2.0 * np.diff(ends_of)[0], rel=1e-9)
             assert ends_of[0] < cells["mean"] < cells["RMS"] < cells["greatest"] == ends_of[1]
         shown.press("Spectrum")
+        shown.page.locator(".scope .curve").first.wait_for(state="attached")
         assert shown.page.locator(".scope .curve").count() == 1
         shown.enter("first.gain", "2")
         assert shown.page.locator(".scope .curve").count() == 2  # and that of the first run
