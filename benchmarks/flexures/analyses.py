@@ -318,7 +318,7 @@ def main() -> None:
     measured = chain(
         *(shared_rows(case, rounds) for case in CASES),
         *(exudyn_rows(name, count, rounds) for name, count in counts),
-        stage_rows(rounds),
+        stage_rows(3 * rounds),
     )
     found = []
     for row in measured:
