@@ -84,7 +84,7 @@ def thick_flexure(axis: fx.Joint) -> fx.LumpedHinge:
 
 
 @pytest.mark.full
-@for_each("script", EXAMPLES[::2])
+@for_each("script", EXAMPLES)
 def test_the_examples_are_healthy(script: Path) -> None:
     spec = importlib.util.spec_from_file_location(script.stem, script)
     assert spec is not None
