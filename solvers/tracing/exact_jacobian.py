@@ -24,7 +24,7 @@ from flexure.diagrams.contexts.store import Store
 from flexure.diagrams.scalars.derivatives.simplification import simplify
 from flexure.diagrams.scalars.expressions.expression import reachable
 from flexure.diagrams.values.arrays import FloatArray
-from flexure.solvers.tracing.straight_line import ARITHMETIC_ERRORS, Function, StraightLine
+from flexure.solvers.tracing.straight_line import ARITHMETIC_ERRORS, StraightLine, following
 from flexure.solvers.tracing.trace import FOREIGN, STATE, TIME, Key, number_behind
 
 if TYPE_CHECKING:
@@ -137,8 +137,7 @@ class ExactJacobian:
         self.shape = code.shape  # numbers of expressions and of keys
         self._code = code
         self._store = store
-        self._function: Function | None = None
-        self._revision: int | None = None
+        self._by_code = following(lambda: code.code, store)
 
     @property
     def operations(self) -> int:
@@ -156,7 +155,7 @@ class ExactJacobian:
             return self._evaluated(time, x)
         with np.errstate(all="ignore"):
             try:
-                return self._bound()(time, x)
+                return self._by_code(time, x)
             except ARITHMETIC_ERRORS:
                 return self._evaluated(time, x)
 
@@ -181,13 +180,6 @@ class ExactJacobian:
     def is_sparse(self) -> bool:
         """Whether the matrix is so large and so empty that sparse factorizations are faster."""
         return min(self.shape) >= _LARGE and len(self._code.entries) < _FULL * math.prod(self.shape)
-
-    def _bound(self) -> Function:
-        """Bind the code to the present parameters, discrete states and inputs."""
-        if self._function is None or self._revision != self._store.revision:
-            self._function = self._code.code.bind(self._store)
-            self._revision = self._store.revision
-        return self._function
 
     def _evaluated(self, time: float, x: FloatArray) -> FloatArray:
         """Evaluate the entries by NumPy: the first times, and where Python would raise."""

@@ -158,6 +158,19 @@ class StraightLine:
         return f"c{len(self._keys) - 1}"
 
 
+def following(code: Callable[[], StraightLine], store: Store) -> Function:
+    """Return code as a function of time and state that is bound anew where other values changed."""
+    last: tuple[int, Function] | None = None
+
+    def run(time: float, x: FloatArray) -> FloatArray:
+        nonlocal last
+        if last is None or last[0] != store.revision:
+            last = store.revision, code().bind(store)
+        return last[1](time, x)
+
+    return run
+
+
 def _moving(nodes: Iterable[scalars.Symbol]) -> set[int]:
     """Find what changes with time and state."""
     moving: set[int] = set()

@@ -45,7 +45,12 @@ from flexure.diagrams.systems.leaf import LeafSystem
 from flexure.diagrams.values.arrays import FloatArray
 from flexure.solvers.native.sharing.families.structural_key import is_plain, structural_key
 from flexure.solvers.tracing.exact_jacobian import JacobianCode, numbers_behind
-from flexure.solvers.tracing.straight_line import ARITHMETIC_ERRORS, Function, StraightLine
+from flexure.solvers.tracing.straight_line import (
+    ARITHMETIC_ERRORS,
+    Function,
+    StraightLine,
+    following,
+)
 from flexure.solvers.tracing.trace import Key
 
 
@@ -104,15 +109,12 @@ class TracedNumbers:
 
     def bound(self, store: Store) -> Function:
         """Return them as a function of time and states, by code with the present other values."""
-        last: tuple[int, Function] | None = None
+        by_code = following(lambda: self._code, store)
 
         def run(time: float, x: FloatArray) -> FloatArray:
-            nonlocal last
             with np.errstate(all="ignore"):
                 try:
-                    if last is None or last[0] != store.revision:
-                        last = store.revision, self._code.bind(store)
-                    return last[1](time, x)
+                    return by_code(time, x)
                 except ARITHMETIC_ERRORS:
                     return self.evaluated(store, time, x)
 

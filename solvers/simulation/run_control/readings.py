@@ -15,7 +15,12 @@ from flexure.diagrams.checks.errors import TraceError
 from flexure.diagrams.contexts.store import Store
 from flexure.diagrams.values.arrays import FloatArray, freeze
 from flexure.solvers.tracing.compile_limits import STATEMENTS, refuse_beyond
-from flexure.solvers.tracing.straight_line import ARITHMETIC_ERRORS, Function, StraightLine
+from flexure.solvers.tracing.straight_line import (
+    ARITHMETIC_ERRORS,
+    Function,
+    StraightLine,
+    following,
+)
 from flexure.solvers.tracing.trace import trace
 from flexure.solvers.tracing.trace_check import agree
 
@@ -39,17 +44,12 @@ class Reading:
         self._store = store
         self._read = read
         self._left = _WORTHWHILE if compiled else -1
-        self._code: StraightLine | None = None
         self._function: Function | None = None
-        self._revision = -1
 
     def __call__(self, time: float, x: FloatArray) -> FloatArray:
         """Return the vector, a fresh one."""
-        if self._code is not None:
+        if self._function is not None:
             try:
-                if self._revision != self._store.revision or self._function is None:
-                    self._revision = self._store.revision
-                    self._function = self._code.bind(self._store)
                 return self._function(time, x)
             except ARITHMETIC_ERRORS:
                 return self._interpreted(time, x)
@@ -73,7 +73,8 @@ class Reading:
             expressions = trace(self._store.layout, lambda store: list(self._read(store)))
             code = StraightLine(expressions, self._store.layout.num_states)
             refuse_beyond(STATEMENTS, code.operations, "equations")
-            if agree(code.bind(self._store)(time, x), expected):
-                self._code = code
+            function = following(lambda: code, self._store)
+            if agree(function(time, x), expected):
+                self._function = function
         except (TraceError, *ARITHMETIC_ERRORS):
             pass  # interpretation goes on, and says what is wrong where something is
