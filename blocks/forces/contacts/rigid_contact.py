@@ -35,7 +35,8 @@ class RigidContact(UnilateralConstraint):
     Each gap g >= 0 between the shapes behaves as that of a `RigidStop`: at an impact the rate ġ⁻
     becomes ``-e ġ⁻`` by an impulse along the normal, rebounds slower than the ``rest_velocity`` do
     not take place, and a contact holds until it would have to pull. Contacts that touch at one
-    instant take part in impacts together, or one by one; see ``impacts`` of the `PlantBuilder`.
+    instant, or are open by less than 1e-9 of the mechanism's size, take part in impacts together,
+    or one by one; see ``impacts`` of the `PlantBuilder`.
 
     ========================  =====================================================================
     pair                      gaps

@@ -33,6 +33,7 @@ from flexure.diagrams import scalars
 from flexure.diagrams.values.arrays import Array
 from flexure.diagrams.values.events import Settling, Witness
 
+_TOGETHER = 1e-9  # how far from the limit contacts strike with one that does, as a part of the size
 _MOST_PIVOTS = 6  # to find which of several stops push in an impact; the next round does the rest
 
 
@@ -129,8 +130,6 @@ class _Contact(NamedTuple):
     mode: Any
     held: Any
     rate: Any
-    touches: Any
-    rests: Any
     gap: Any
     acceleration: Any
     limit: Any
@@ -138,6 +137,17 @@ class _Contact(NamedTuple):
     slowest: Any
     force: Any
     compliance: Any
+    reach: Any = TOUCHING  # how far counts as touching, as a part of the usual size
+
+    @property
+    def touches(self) -> Any:
+        """Whether it is at its limit, or beyond it."""
+        return self.gap <= self.reach * self.scale.size
+
+    @property
+    def rests(self) -> Any:
+        """Whether it is at rest there."""
+        return np.logical_and(self.touches, np.abs(self.rate) <= self.scale.still)
 
     @property
     def strikes(self) -> Any:
@@ -222,13 +232,14 @@ def _contacts(tree: ConstrainedTree, context: Any) -> list[_Contact]:
             columns = (
                 *([stop] * len(stop.rows), stop.rows, stop.scales),
                 *(stop.modes(context), stop.held(context), stop.rates(context)),
-                *(stop.touching(context), stop.resting(context), stop.gaps(context)),
-                stop.accelerations(context),
+                *(stop.gaps(context), stop.accelerations(context)),
                 *(stop.limits(context), stop.restitutions(context)),
                 *(stop.rest_velocities(context), forces, compliances),
             )
             found += [_Contact(*each) for each in zip(*columns, strict=True)]
-    return found
+    # Corners of a face that lands meet at one instant, but for errors of those that are held.
+    reach = np.where(_any([each.strikes for each in found]), _TOGETHER, TOUCHING)
+    return [each._replace(reach=reach) for each in found]
 
 
 def _next_contact(contact: _Contact, first: _First) -> Any:
