@@ -14,7 +14,7 @@ from flexure.diagrams.checks.errors import ZenoError
 from flexure.diagrams.values.events import Direction
 from flexure.solvers.integration.methods.methods import METHOD_NAMES, is_fixed_step
 from flexure.solvers.simulation.events.zeno import PileUp
-from tests.support.systems.simulation import TRIED_METHODS, Flow, ball, method_options
+from tests.support.systems.simulation import TRIED_METHODS, Flow, ball, clock, method_options
 from tests.support.tiers import by_turn, crossed, thinned
 
 READINGS = [True, "python", False]
@@ -100,6 +100,13 @@ def test_without_isolation_a_ball_may_take_several_steps_back_to_the_floor() -> 
     simulator.advance_to(1.0)
     assert rising_below, "each impact is over in one step, so that this shows nothing"
     assert simulator.context.continuous_state == pytest.approx([height, speed], abs=1e-12)
+
+
+def test_without_isolation_a_function_may_cross_and_turn_back_in_one_step() -> None:
+    phases = 0.75 * np.pi * np.arange(20) - 0.3 * np.pi
+    flow = clock(lambda x: np.sin(7.5 * np.pi * x - 0.3 * np.pi), update=lambda t, x: x)
+    fx.Simulator(flow, method="rk4", step=0.1, isolate=False).advance_to(1.9)
+    assert flow.hits == pytest.approx(0.1 * (np.flatnonzero(np.diff(np.sin(phases) > 0.0)) + 1))
 
 
 @pytest.mark.full
