@@ -5,11 +5,13 @@ The surface of a function is where it is zero.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from flexure.diagrams.contexts.store import Store
 from flexure.diagrams.values.arrays import FloatArray
+from flexure.solvers.native.programs.system_trace import read_witness
 from flexure.solvers.simulation.events.agenda import Entry
 from flexure.solvers.simulation.events.witnesses import (
     Crossing,
@@ -20,9 +22,19 @@ from flexure.solvers.simulation.events.witnesses import (
     triggered,
     witness_value,
 )
+from flexure.solvers.tracing.trace import SymbolicStore
 
 if TYPE_CHECKING:
     from flexure.solvers.simulation.run_control.simulation_state import SimulationState
+
+
+def read_witnesses(entries: list[Entry], store: Store) -> list[Any]:
+    """Read witness functions, with the present values or as expressions."""
+    if isinstance(store, SymbolicStore):
+        leaves = [store.leaves[entry.key[0]] for entry in entries]
+        pairs = zip(leaves, entries, strict=True)
+        return [read_witness(store, leaf, entry.event)[0] for leaf, entry in pairs]
+    return [witness_value(entry) for entry in entries]
 
 
 class Surfaces:
@@ -50,7 +62,11 @@ class Surfaces:
 
     def values(self) -> FloatArray:
         """Evaluate all witness functions with the present values."""
-        return np.array([witness_value(entry) for entry in self._entries])
+        store = self._simulation.store
+        values = self._simulation.watched(store.time, store.x)
+        if np.isfinite(values).all():
+            return values
+        return np.array(read_witnesses(self._entries, store))  # which says what is not finite
 
     def first_values(self) -> FloatArray:
         """Evaluate the witness functions at the start of a motion.
@@ -62,6 +78,8 @@ class Surfaces:
         self.last = None
         unmoved = {k for k, value in self.touched.items() if values[k] == value}
         self.resting, self.triggered = unmoved, set(self.touched)
+        if self._simulation.watched.compile_if_due():
+            values = self.values()
         if self._simulation.isolate:
             values[list(unmoved)] = 0.0
         self.touched = {}

@@ -1,4 +1,4 @@
-"""Deviations of a state from its constraints, and corrections, as functions of time and state.
+"""Deviations from constraints, corrections and witness functions, as functions of time and state.
 
 They are interpreted at first, and straight-line code when that pays, as the derivatives are.
 Functions that cannot be traced stay interpreted.
@@ -6,6 +6,7 @@ Functions that cannot be traced stay interpreted.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -38,12 +39,23 @@ class Reading:
         Reads a vector from a store, of numbers or symbols.
     compiled : bool
         Whether it may be traced and compiled.
+    by_itself : bool
+        Whether that happens at any evaluation, which changes later values by rounding errors, or
+        by `compile_if_due`.
     """
 
-    def __init__(self, store: Store, read: Callable[[Store], Any], *, compiled: bool) -> None:
+    def __init__(
+        self,
+        store: Store,
+        read: Callable[[Store], Any],
+        *,
+        compiled: bool,
+        by_itself: bool = True,
+    ) -> None:
         self._store = store
         self._read = read
-        self._left = _WORTHWHILE if compiled else -1
+        self._left: float = _WORTHWHILE if compiled else math.inf
+        self._by_itself = by_itself
         self._function: Function | None = None
 
     def __call__(self, time: float, x: FloatArray) -> FloatArray:
@@ -55,16 +67,26 @@ class Reading:
                 return self._interpreted(time, x)
         value = self._interpreted(time, x)
         self._left -= 1
-        if self._left == 0:
+        if self._left == 0 and self._by_itself:
             self._compile(time, x, value)
         return value
+
+    def compile_if_due(self) -> bool:
+        """Compile after enough evaluations, once; tell whether that was tried."""
+        if self._left > 0 or self._function is not None:
+            return False
+        self._left = math.inf
+        time, x = self._store.time, self._store.x
+        self._compile(time, x, self._interpreted(time, x))
+        return True
 
     def prepare(self) -> None:
         """Compile at the next evaluation, for who cannot wait later."""
         self._left = min(self._left, 1)
 
     def _interpreted(self, time: float, x: FloatArray) -> FloatArray:
-        self._store.set_motion(float(time), freeze(np.array(x)))
+        if time != self._store.time or x is not self._store.x:
+            self._store.set_motion(float(time), freeze(np.array(x)))
         return np.array(self._read(self._store), dtype=float)
 
     def _compile(self, time: float, x: FloatArray, expected: FloatArray) -> None:

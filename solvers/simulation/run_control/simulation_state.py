@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import threading
+from functools import partial
 
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.values.arrays import FloatArray
@@ -15,13 +16,14 @@ from flexure.diagrams.values.events import is_lost, require_interval
 from flexure.solvers.integration.guard.progress_limits import Limits, Pace
 from flexure.solvers.results.records.history import History
 from flexure.solvers.results.records.statistics import Statistics
-from flexure.solvers.simulation.events.active_witnesses import Surfaces
+from flexure.solvers.simulation.events.active_witnesses import Surfaces, read_witnesses
 from flexure.solvers.simulation.events.agenda import Agenda
 from flexure.solvers.simulation.events.due_events import DueEvents
 from flexure.solvers.simulation.events.missed_crossings import MissedCrossings
 from flexure.solvers.simulation.run_control.method_selection import MethodChoice
 from flexure.solvers.simulation.run_control.options import Monitor
 from flexure.solvers.simulation.run_control.progress_bar import ProgressBar
+from flexure.solvers.simulation.run_control.readings import Reading
 from flexure.solvers.simulation.run_control.state_manifold import Manifold
 from flexure.solvers.tracing.derivatives import Derivatives
 
@@ -66,6 +68,9 @@ class SimulationState:
         self.agenda = Agenda(context)  # all events
         # The right-hand side for integrators in Python.
         self.derivatives = Derivatives(self.store, compiled=compiled)
+        # All witness functions.
+        read = partial(read_witnesses, self.agenda.witnesses)
+        self.watched = Reading(self.store, read, compiled=compiled, by_itself=False)
         # Where blocks declare that the state belongs.
         self.manifold = Manifold(self, compiled=compiled)
         self.choice = choice

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from typing import Any
 
 import numpy as np
@@ -252,3 +253,27 @@ def test_the_longest_time_between_two_looks_is_a_positive_number(value: Any) -> 
         fx.Simulator(clock(lambda x: x), max_check_interval=value)
     with pytest.raises(DeclarationError, match="max_check_interval"):
         fx.Witness(abs, max_check_interval=value)
+
+
+# How they are evaluated --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("method", ["LSODA", "Radau"])
+def test_in_long_runs_of_any_method_functions_are_compiled(method: str) -> None:
+    def calls_and_hits(compiled: bool) -> tuple[int, list[float]]:
+        flow, calls = clock(lambda x: np.sin(20.0 * x)), 0
+
+        def count(frame: Any, event: str, _: Any) -> None:
+            nonlocal calls
+            calls += event == "call" and frame.f_code is Flow.calc_watch.__code__
+
+        sys.setprofile(count)
+        try:
+            found = hits(flow, 10.0, method=method, compiled=compiled)
+        finally:
+            sys.setprofile(None)
+        return calls, found
+
+    (often, expected), (seldom, found) = calls_and_hits(False), calls_and_hits(True)
+    assert found == pytest.approx(expected, abs=1e-12)
+    assert seldom < 0.2 * often
