@@ -30,6 +30,7 @@ MOST_STRETCHES = 4000  # of one step that are chosen here
 MISFIT = 0.05  # of a cubic that is too large, as a part of how much a function changes,
 STEEP_MISFIT = 0.003  # and of how much it would change with its slopes
 APPARENT = 1e-3  # changes in the shortest stretch that are no mere corner of a function
+ONE_WAY = 0.01  # of all changes that go the other way are none
 NOISE = 1e5  # slopes that belong to no motion, in units of the values
 FEW_STEPS = 8  # from an event to the next of the same function, which are looked at closely
 RESTING = 1e-3  # the part of a motion that the first rate may explain of one that begins at rest
@@ -141,7 +142,14 @@ def varies_fast(
     slopes = abs(d_low) + abs(d_middle) + abs(d_high)
     if not does_not_fit(low, middle, high, d_low, d_high, 0.25 * misfit, slopes):
         return 0
-    return 2 if slopes > 2.0 * (abs(middle - low) + abs(high - middle)) else 1
+    first, second = middle - low, high - middle
+    if slopes <= 2.0 * (abs(first) + abs(second)):
+        return 1
+    # Where a jump is close to one of the points, the slope there is large, but none is against it.
+    up = larger(d_low, 0.0) + larger(d_middle, 0.0) + larger(d_high, 0.0)
+    up += larger(first, 0.0) + larger(second, 0.0)
+    down = up - (d_low + d_middle + d_high + rise)
+    return 2 if smaller(up, down) > ONE_WAY * (up + down) else 1
 
 
 def does_not_fit(

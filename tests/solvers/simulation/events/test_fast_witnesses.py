@@ -113,6 +113,16 @@ def test_corners_and_jumps_are_no_reason_to_warn() -> None:
     assert both.hits == pytest.approx([0.7])
 
 
+@pytest.mark.parametrize("compiled", [True, False])
+def test_jumps_in_short_steps_are_no_reason_to_warn(compiled: bool) -> None:
+    """Late in a run, the shortest stretches of a step are as long as where slopes are taken."""
+    flow = clock(lambda x: np.where(np.floor(x / 7.3e-3) % 2.0 < 1.0, 0.01, 0.05))
+    simulator = fx.Simulator(flow, method="rk4", step=2e-3, compiled=compiled)
+    simulator.context.time = 1000.0
+    simulator.advance_to(1001.0)
+    assert flow.hits == []
+
+
 def test_a_steep_change_of_sign_is_found_and_no_reason_to_warn() -> None:
     for place in 0.7 + 1e-7 * np.arange(5):
         steep = clock(partial(lambda at, x: 0.5 * np.tanh((at - x) / 5e-7), place))
