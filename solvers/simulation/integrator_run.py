@@ -165,12 +165,8 @@ class Motion:
     def _publish_before(self, step: TakenStep, end: float, last: bool) -> bool:
         """Run periodic publishes inside of a step; those at the very end wait for its landing.
 
-        The motion has come to the time of a publish that terminates the run, or fails.
-
-        Returns
-        -------
-        bool
-            Whether the run is terminated.
+        The motion has come to the time of a publish that terminates the run, or fails. Returned is
+        whether the run is terminated.
         """
         simulation = self._simulation
         agenda = simulation.agenda

@@ -279,10 +279,7 @@ def _largest(values: Array) -> float:
 class _Factors:
     """Factors L D Lᵀ of a symmetric positive definite matrix, of which much may be zero.
 
-    Parameters
-    ----------
-    columns : sequence of mapping of int to Array
-        Its columns from the diagonal downwards, without what is always zero.
+    Its columns are given from the diagonal downwards, without what is always zero.
     """
 
     def __init__(self, columns: Sequence[Mapping[int, Array]]) -> None:

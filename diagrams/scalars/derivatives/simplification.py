@@ -111,16 +111,10 @@ def _symbols(expressions: Iterable[Any]) -> list[Symbol]:
 
 
 class _Hidden:
-    """Terms multiplied by constant zeros: omitted factors, and denominators of zeros.
-
-    Parameters
-    ----------
-    stay : collection of int
-        The nodes, by index, where nothing is left out.
-    """
+    """Terms multiplied by constant zeros: omitted factors, and denominators of zeros."""
 
     def __init__(self, stay: Collection[int]) -> None:
-        self.stay = stay
+        self.stay = stay  # the nodes, by index, where nothing is left out
         self.node = -1  # the index of the node that is being simplified
         # By index of a node, what is left out there; for a denominator the quotient.
         self.factors: dict[int, list[Symbol]] = {}

@@ -131,13 +131,8 @@ def branches(A: FloatArray, coordinates: MinimalCoordinates, tolerance: float) -
 def _inverse(basis: ComplexArray, upper: Indices, lower: Indices) -> ComplexArray:
     """Return the inverse of a basis, or where eigenvectors depend on each other, what is left.
 
-    Parameters
-    ----------
-    basis : ndarray
-        Columns.
-    upper, lower : ndarray of int
-        Those that are conjugate to each other. All others are usually real. Everything computed is
-        then real as well: real and imaginary parts replace such a pair.
+    The columns ``upper`` and ``lower`` are conjugate to each other. All others are usually real.
+    Everything computed is then real as well: real and imaginary parts replace such a pair.
     """
     from scipy.linalg.lapack import dgecon, dgetrf, dgetri
 
@@ -396,30 +391,14 @@ def _clusters(poles: ComplexArray) -> list[Indices]:
 
 
 class _Shapes:
-    """Chooses shapes in the space of equal poles, and their lengths, in balanced coordinates.
-
-    Parameters
-    ----------
-    coordinates : MinimalCoordinates
-        What the coordinates are.
-    scale : ndarray
-        The unit of each balanced coordinate.
-
-    Attributes
-    ----------
-    displacements, rates : ndarray of int
-        Those of mechanisms.
-    scale : ndarray
-        These units.
-    metrics : tuple of ndarray
-        The matrices that weigh displacements, and rates, by the root of the mass.
-    """
+    """Chooses shapes in the space of equal poles, and their lengths, in balanced coordinates."""
 
     def __init__(self, coordinates: MinimalCoordinates, scale: FloatArray) -> None:
         self.displacements, self.rates = coordinates.displacements, coordinates.rates
-        self.scale = scale
+        self.scale = scale  # the unit of each balanced coordinate
         mass = coordinates.mass
         root = np.linalg.cholesky(mass).T if len(mass) else mass
+        # The matrices that weigh displacements, and rates, by the root of the mass.
         self.metrics = root * scale[self.displacements], root * scale[self.rates]
         self._metric = self.metrics[0]
         self._sizes = np.linalg.norm(self._metric, axis=0)

@@ -327,16 +327,9 @@ def _nearest(
 ) -> tuple[FloatArray, int, int | None, Turn]:
     """Return the first point at rest to which no body turns far, else the one with least turn.
 
-    Returns
-    -------
-    point : ndarray
-        The point; where the last way ends when none ends at rest.
-    iterations : int
-        The number of steps to it.
-    worst : int or None
-        Which derivative is farthest from zero there; None if all are zero.
-    turn : Turn
-        The turn of the body that turns farthest.
+    It is where the last way ends when none ends at rest. With it come the number of steps, which
+    derivative is farthest from zero there, if one is not, and the turn of the body that turns
+    farthest.
     """
     found, nearest = None, None
     size = start.store.layout.num_states
@@ -460,12 +453,8 @@ def _statically_released(context: Context, x: FloatArray) -> FloatArray | None:
 
     Constant accelerations are other forces wherever a mechanism goes, so that no way may lead from
     them to rest. Forces that balance its own ones are released along the arc length of their curve,
-    which is the load path of a mechanism that starts without stress.
-
-    Returns
-    -------
-    ndarray or None
-        None where nothing comes to rest so, or the system is none that statics describes.
+    which is the load path of a mechanism that starts without stress. None where nothing comes to
+    rest so, or the system is none that statics describes.
     """
     from flexure.solvers.analysis.forces_at_rest.curve_points import LostError
     from flexure.solvers.analysis.forces_at_rest.homotopy import released

@@ -51,17 +51,7 @@ class Polish:
 
 
 class _Downhill:
-    """Objective and constraints in the scale of where the search begins.
-
-    Parameters
-    ----------
-    trials : Trials
-        What was tried.
-    start : ndarray, shape (n,)
-        A candidate with all numbers.
-    slopes : MotionSlopes, AdjointSlopes, RestCandidates or None
-        Where derivatives come from.
-    """
+    """Objective and constraints in the scale of where the search begins."""
 
     def __init__(self, trials: Trials, start: FloatArray, slopes: _Slopes) -> None:
         self._trials = trials

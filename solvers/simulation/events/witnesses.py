@@ -215,12 +215,8 @@ def _profile(
 ) -> tuple[FloatArray, FloatArray, NDArray[np.int_]]:
     """Sample all witness functions in a stretch, adding the inner extrema that change a sign.
 
-    Where a function varies too fast, and the stretch may be shortened, there are no extrema.
-
-    Returns
-    -------
-    tuple
-        Times, samples, and whether each function varies too fast, as `varies_fast` says.
+    Where a function varies too fast, and the stretch may be shortened, there are no extrema. Times
+    and samples are returned, and whether each function varies too fast, as `varies_fast` says.
     """
     width = end - start
     nodes = [start, start + MIDDLE * width, end]

@@ -89,19 +89,7 @@ def count_growing(
 def _poles(
     static: StaticEquations, slopes: FloatArray, reactions: FloatArray, attempt: str
 ) -> npt.NDArray[np.complex128]:
-    """Return the poles of small motions around the present equilibrium.
-
-    Parameters
-    ----------
-    static : StaticEquations
-        The forces.
-    slopes : ndarray
-        Derivatives of the rates of all states.
-    reactions : ndarray
-        The forces of holders.
-    attempt : str
-        Beginning of messages.
-    """
+    """Return the poles of small motions around the present equilibrium, by slopes of all rates."""
     from scipy.linalg import block_diag
 
     point, coordinates = static.point(reactions), static.coordinates

@@ -261,15 +261,7 @@ class _Part:
 
 
 class _VectorPlaces:
-    """Where the derivatives of numbers are that change with the states, eight of each.
-
-    Parameters
-    ----------
-    codes : iterable of int
-        Those of the numbers.
-    environment : Environment
-        Gives the room.
-    """
+    """Where the derivatives of numbers are that change with the states, eight of each."""
 
     def __init__(self, codes: dict[int, int], environment: Environment) -> None:
         self._codes = np.sort(np.array([*codes], dtype=np.int64))
