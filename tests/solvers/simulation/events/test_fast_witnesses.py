@@ -98,8 +98,9 @@ def test_the_interval_means_the_same_in_every_call() -> None:
     assert found.final_states[:, 0] == pytest.approx([1.0 - flow.hits[3]] * 2)
 
 
-def test_a_function_that_varies_too_fast_to_be_watched_is_a_warning() -> None:
-    flow = clock(lambda x: 1.5 + np.sin(6000.0 * math.pi * x))
+@pytest.mark.parametrize("size", [1.0, 0.01])
+def test_a_function_that_varies_too_fast_to_be_watched_is_a_warning(size: float) -> None:
+    flow = clock(lambda x: size * (1.5 + np.sin(6000.0 * math.pi * x)))
     with pytest.warns(UserWarning, match=r"'flow\.note' may have missed.*max_check_interval"):
         hits(flow, 1.0, method="rk4", step=1.0)
 

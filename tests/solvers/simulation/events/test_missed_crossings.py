@@ -109,6 +109,28 @@ def test_without_isolation_a_function_may_cross_and_turn_back_in_one_step() -> N
     assert flow.hits == pytest.approx(0.1 * (np.flatnonzero(np.diff(np.sin(phases) > 0.0)) + 1))
 
 
+class Pause(fx.LeafSystem):
+    """x stops at 1/2 when a discrete update says so, and moves on slowly at first."""
+
+    def __init__(self) -> None:
+        super().__init__("pause")
+        self.x = self.declare_continuous_state(z=1)
+        self.since = self.declare_discrete_state("since", -1.0)
+        middle = fx.Witness(lambda context: self.x(context)[0] - 0.5)
+        self.declare_discrete_update(lambda context: {self.since: context.time}, middle)
+
+    def calc_time_derivatives(self, context: Any) -> Any:
+        since = self.since(context)[0]
+        return [np.where(since < 0.0, 1.0, context.time - since)]
+
+
+@pytest.mark.parametrize("compiled", [True, False])
+def test_a_function_may_move_on_after_a_pause_at_zero(compiled: bool) -> None:
+    result = fx.simulate(Pause(), 1.5, method="RK45", compiled=compiled)
+    assert result["x"][-1] == pytest.approx(1.0)
+    assert result.statistics.witness_events == 1
+
+
 @pytest.mark.full
 @pytest.mark.parametrize(
     "method", ["auto", "BDF", "euler", "implicit_euler", "semi_explicit_euler"]
