@@ -20,13 +20,19 @@ from flexure.blocks.multibody.constraints.switched_constraint import Row
 from flexure.blocks.multibody.constraints.unilateral_constraint import NEAR, UnilateralConstraint
 from flexure.blocks.multibody.joints.base.closure import Demand
 from flexure.diagrams import scalars
-from flexure.diagrams.checks.arguments import flag
+from flexure.diagrams.checks.arguments import flag, require_that
 from flexure.diagrams.checks.errors import DeclarationError
 from flexure.diagrams.values.arrays import Array, bounded
 from flexure.diagrams.values.parameters import NumericParameter
 
 _SLOW = 1e-4  # a rebound after which a contact rests, as a part of the usual rate
 _UP = np.array([0.0, 0.0, 1.0])
+_BOUNDS: dict[str, dict[str, Any]] = {
+    "restitution": {"lower": 0.0, "upper": 1.0},
+    "rest_velocity": {"lower": 0.0, "unit": "m/s"},
+    "friction": {"lower": 0.0},
+    "transition_velocity": {"lower": 0.0, "exclusive": True, "unit": "m/s"},
+}
 
 
 class RigidContact(UnilateralConstraint):
@@ -181,47 +187,39 @@ class RigidContact(UnilateralConstraint):
         else:
             least = A.size[0] if is_inside else -A.size[0]  # two points have no inside to keep out
             fits = A.kind == B.kind == "sphere" and B.size[0] > least
-        if not fits:
-            raise DeclarationError(
-                attempt,
-                expected="a larger sphere around a smaller one"
-                if is_inside
-                else "two spheres, or a sphere, a capsule or a box and a half-space, "
-                "not two points",
-                found=f"{A.kind} and {B.kind}, of sizes {A.size} and {B.size} m",
-                remedy="Use the compliant Contact, or spheres along edges and corners",
-            )
-        if (friction is None) != (transition_velocity is None):
-            raise DeclarationError(
-                attempt,
-                expected="friction with a transition_velocity, or neither",
-                found=f"friction={friction!r}, transition_velocity={transition_velocity!r}",
-                remedy="Choose a transition velocity far below those of sliding, such as 1e-3",
-            )
-        if friction is not None and transition_velocity is not None:
-            what = f"{attempt} with this"
-            self._friction = (
-                bounded(friction, f"{what} friction", lower=0.0),
-                bounded(
-                    transition_velocity,
-                    f"{what} transition_velocity",
-                    lower=0.0,
-                    exclusive=True,
-                    unit="m/s",
-                ),
-            )
+        flat = "two spheres, or a sphere, a capsule or a box and a half-space, not two points"
+        require_that(
+            fits,
+            attempt,
+            "a larger sphere around a smaller one" if is_inside else flat,
+            f"{A.kind} and {B.kind}, of sizes {A.size} and {B.size} m",
+            "Use the compliant Contact, or spheres along edges and corners",
+            error=DeclarationError,
+        )
+        require_that(
+            (friction is None) == (transition_velocity is None),
+            attempt,
+            "friction with a transition_velocity, or neither",
+            f"friction={friction!r}, transition_velocity={transition_velocity!r}",
+            "Choose a transition velocity far below those of sliding, such as 1e-3",
+            error=DeclarationError,
+        )
+        given = {
+            "restitution": restitution,
+            "rest_velocity": rest_velocity,
+            "friction": friction,
+            "transition_velocity": transition_velocity,
+        }
+        self._constants = {
+            what: bounded(value, f"{attempt} with this {what}", **_BOUNDS[what])
+            for what, value in given.items()
+            if value is not None or what == "restitution"
+        }
+        if friction is not None:
             self.has_friction = True
             self.outputs = (*self.outputs, "friction_force", "non_conservative_power")
         self._gaps = _Gaps(name, *places, sign=-1.0 if is_inside else 1.0, rubs=self.has_friction)
         self.rows = tuple(Row(k, 1.0) for k in range(self._gaps.num_equations))
-        self._restitution = bounded(
-            restitution, f"{attempt} with this restitution", lower=0.0, upper=1.0
-        )
-        self._slowest = (
-            None
-            if rest_velocity is None
-            else bounded(rest_velocity, f"{attempt} with this rest_velocity", lower=0.0)
-        )
         self._parameters: dict[str, NumericParameter] = {}
 
     @property
@@ -240,20 +238,10 @@ class RigidContact(UnilateralConstraint):
         """Declare restitution, slowest rebound, and what impacts have dissipated."""
         super().declare(tree)
         self._gaps.declare(tree)
-        self._parameters["restitution"] = tree.declare_numeric_parameter(
-            f"{self.name}_restitution", self._restitution, lower=0.0, upper=1.0
-        )
-        slowest = _SLOW * self.scales[0].rate if self._slowest is None else self._slowest
-        self._parameters["rest_velocity"] = tree.declare_numeric_parameter(
-            f"{self.name}_rest_velocity", slowest, unit="m/s", lower=0.0
-        )
-        if self.has_friction:
-            friction, slow = self._friction
-            self._parameters["friction"] = tree.declare_numeric_parameter(
-                f"{self.name}_friction", friction, lower=0.0
-            )
-            self._parameters["transition_velocity"] = tree.declare_numeric_parameter(
-                f"{self.name}_transition_velocity", slow, unit="m/s", lower=0.0, exclusive=True
+        constants = {"rest_velocity": _SLOW * self.scales[0].rate, **self._constants}
+        for what in filter(constants.__contains__, _BOUNDS):
+            self._parameters[what] = tree.declare_numeric_parameter(
+                f"{self.name}_{what}", constants[what], **_BOUNDS[what]
             )
         self._declare_dissipated(tree)
 
@@ -344,7 +332,7 @@ class _Gaps(FrameConstraint):
         (on_a, A), (on_b, B) = place_a, place_b
         super().__init__(name, Frame("F", on_b, B.pose), Frame("M", on_a, A.pose))
         self._is_flat = B.kind == "half_space"
-        self._points = A.points(A.size)
+        self._points = A.points()
         self._sign, self._rubs = sign, rubs
         self._radius = float(A.size[0]) if A.is_round else 0.0
         self._offset = -self._radius
