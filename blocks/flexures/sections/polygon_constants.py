@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from flexure.diagrams.checks.arguments import require_that
-from flexure.diagrams.values.arrays import FloatArray, as_numbers, check_bounds, show
+from flexure.diagrams.values.arrays import Array, FloatArray, as_numbers, check_bounds, show
 
 _ATTEMPT = "Cannot make a section of a polygon"
 _ACROSS = 5.0  # elements of second order across the mean thickness
@@ -48,7 +48,7 @@ class Rings(NamedTuple):
         """Return it about another point, in axes that are the columns of R."""
         return Rings([(ring - center) @ R for ring in self.rings])
 
-    def crossings(self, levels: FloatArray, axis: int) -> tuple[Any, Any, FloatArray]:
+    def crossings(self, levels: Array, axis: int) -> tuple[Any, Any, FloatArray]:
         """Return which sides begin above levels along an axis, which cross them, and where."""
         a, b = (np.roll(each, 1 - axis, axis=1) for each in (self.starts, self.ends))
         level = levels[:, np.newaxis]
@@ -175,9 +175,9 @@ def torsion(rings: Rings) -> tuple[float, float]:
     unknown[inside] = np.arange(holes, last)
     place = unknown[nodes]
     pairs = np.repeat(place, 6, axis=1).ravel(), np.tile(place, (1, 6)).ravel()
-    K = coo_array((stiffness.ravel(), pairs), shape=(last + 1, last + 1)).tocsc()
-    f = np.bincount(place[:, 3:].ravel(), np.repeat(2.0 * area / 3.0, 3), last + 1)[:last]
-    f[:holes] -= 2.0 * np.array([Rings([each]).area for each in rings.rings[1:]])
+    K: Any = coo_array((stiffness.ravel(), pairs), shape=(last + 1, last + 1)).tocsc()
+    f: Array = np.bincount(place[:, 3:].ravel(), np.repeat(2.0 * area / 3.0, 3), last + 1)[:last]
+    f[:holes] -= [2.0 * Rings([each]).area for each in rings.rings[1:]]
     found = spsolve(K[:last, :last], f)
     phi = np.append(found, 0.0)[place]
     greatest = 0.0

@@ -410,7 +410,8 @@ class Contact(BodyForceElement):
 
     def _calc_are_apart(self, context: Any) -> Array:
         """Return whether shapes are so far apart that there is no force, found at little cost."""
-        return are_apart(*self._sized(context), self._poses(context))
+        A, B = self._sized(context)
+        return are_apart(A, B, self._poses(context))
 
     def _calc_touches(self, context: Any) -> list[Touch]:
         A, B = self._sized(context)

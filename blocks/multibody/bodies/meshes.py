@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -81,10 +81,10 @@ def read_mesh(
         expected = "the name of an STL file, or (vertices, triangles)"
         is_name = isinstance(source, (str, Path))
         require(is_name, source, _MAKE, expected, error=DeclarationError)
-        name: Any = source
+        name = Path(str(source))
         expected = "the name of a file that ends in .stl"
         remedy = "Convert it to STL, or pass (vertices, triangles)"
-        is_stl = Path(name).suffix.lower() == ".stl"
+        is_stl = name.suffix.lower() == ".stl"
         require(is_stl, source, _MAKE, expected, error=DeclarationError, remedy=remedy)
         mesh = read_stl(name)
     order = slice(None) if np.prod(np.sign(factors)) > 0 else slice(None, None, -1)
