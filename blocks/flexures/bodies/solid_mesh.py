@@ -210,8 +210,8 @@ def nodes_of(
     expected = "the name of a set, a plane (point, normal), or a function of positions"
     require(isinstance(wanted, tuple) and len(wanted) == 2, wanted, attempt, expected)
     point, normal = (as_numbers(each, attempt) for each in wanted)
-    fits = point.shape == normal.shape == (3,) and np.any(normal)
-    require(fits, wanted, attempt, expected)
+    is_plane = point.shape == normal.shape == (3,) and np.any(normal)
+    require(is_plane, wanted, attempt, expected)
     size = float(np.ptp(corners, axis=0).max())
     height = (nodes - point) @ (normal / np.linalg.norm(normal))
     return np.flatnonzero(np.abs(height) < 1e-6 * size)
