@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from flexure.blocks.flexures.bodies.plate_mesh import PlateMesh
-from flexure.blocks.flexures.bodies.recovery import Recovery, assembled
+from flexure.blocks.flexures.bodies.recovery import Recovery, assembled, stress_stiffness
 from flexure.blocks.flexures.sections.materials import Material
 from flexure.diagrams.values.arrays import FloatArray
 
@@ -44,7 +44,8 @@ def plate_matrices(
     D[8, 8] = E * thickness
     K, coupled, inner, m = (np.zeros((len(cells), *s)) for s in ((24, 24), (4, 24), (4, 4), (4, 4)))
     _, at_middle = _shape(x, np.zeros(2))
-    for point in _CORNERS / np.sqrt(3.0):
+    points = _CORNERS / np.sqrt(3.0)  # of the quadrature
+    for point in points:
         N, J = _shape(x, point)
         weight = np.linalg.det(J)[:, np.newaxis, np.newaxis]
         upper, lower = np.split(_strains(x, point, h), 2, axis=2)
@@ -66,7 +67,7 @@ def plate_matrices(
     T = sparse.kron(both, sparse.eye_array(3 * count), format="csr")
     sides = np.array([0.5, -0.5])[:, np.newaxis, np.newaxis]
     flat = np.broadcast_to(mesh.points, (2, count, 2))
-    points = np.concatenate([flat, np.broadcast_to(h * sides, (2, count, 1))], axis=2)
+    layers = np.concatenate([flat, np.broadcast_to(h * sides, (2, count, 1))], axis=2)
     middles = np.broadcast_to(x.mean(axis=1), (2, len(cells), 2))
     faces = np.broadcast_to(thickness * sides, (2, len(cells), 1))
     places = np.concatenate([middles, faces], axis=2).reshape(-1, 3)
@@ -82,22 +83,17 @@ def plate_matrices(
 
     def stiffening(strained: FloatArray, shapes: FloatArray) -> FloatArray:
         forces = thickness * (C @ strains(strained)[:, :3])
-        forces = forces[:, [[0, 2], [2, 1]]]
         middle = 0.5 * (shapes[: 3 * count] + shapes[3 * count :])
         moved = middle.reshape(count, 3, -1)[cells]
-        found = np.zeros((strained.shape[1], shapes.shape[1], shapes.shape[1]))
-        for point in _CORNERS / np.sqrt(3.0):
-            _, J = _shape(x, point)
-            G = np.einsum("ebi,eian->eabn", _cartesian(J, point), moved, optimize=True)
-            weighted = forces * np.linalg.det(J)[:, np.newaxis, np.newaxis, np.newaxis]
-            for c, each in enumerate(np.moveaxis(weighted, -1, 0)):
-                carried = each[:, np.newaxis] @ G
-                found[c] += np.einsum("eabn,eabm->nm", G, carried, optimize=True)
-        return found
+        J = np.stack([_shape(x, point)[1] for point in points], axis=1)
+        slopes = [_cartesian(J[:, q], point) for q, point in enumerate(points)]
+        G = np.einsum("eqbi,eian->eqabn", np.stack(slopes, axis=1), moved, optimize=True)
+        weights = np.linalg.det(J)[..., np.newaxis, np.newaxis, np.newaxis]
+        return stress_stiffness(forces[:, np.newaxis, [[0, 2], [2, 1]]] * weights, G)
 
     (K,) = assembled(nodes, 2 * count, K.reshape(-1, 8, 3, 8, 3).swapaxes(2, 3))
     masses = sparse.block_diag([layer, layer], format="csr")
-    return masses, K, points.reshape(-1, 3), Recovery(places, stresses, stiffening), T
+    return masses, K, layers.reshape(-1, 3), Recovery(places, stresses, stiffening), T
 
 
 def _slopes(point: FloatArray) -> FloatArray:

@@ -49,6 +49,16 @@ def assembled(nodes: npt.NDArray[np.intp], count: int, *blocks: FloatArray) -> l
     return found
 
 
+def stress_stiffness(stresses: FloatArray, gradients: FloatArray) -> FloatArray:
+    """Return Σ ∂u_a/∂x_b σ_bd ∂u_a/∂x_d over points of elements, as (c, n, n).
+
+    Stresses have the shape (e, q, b, d, c) and contain weights; gradients have (e, q, a, b, n).
+    """
+    size = np.prod(gradients.shape[:-1], dtype=int), gradients.shape[-1]
+    rows, parts = gradients.reshape(size).T, np.moveaxis(stresses, -1, 0)
+    return np.stack([rows @ (part[:, :, np.newaxis] @ gradients).reshape(size) for part in parts])
+
+
 def equivalent(stresses: FloatArray) -> FloatArray:
     """Return von Mises' stress of σx, σy, σz, τxy, τyz, τzx in the last axis."""
     normal, shear = stresses[..., :3], stresses[..., 3:]

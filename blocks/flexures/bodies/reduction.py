@@ -166,7 +166,8 @@ def reduce_body(
     sets = _node_sets(interfaces, count, attempt)
     origins = np.stack([points[each].mean(axis=0) for each in sets.values()])
     T = sparse.eye_array(3 * count, format="csr") if basis is None else basis
-    rigid = T @ _rigid_motions(points - origins[0])
+    r = points - origins[0]
+    rigid = T @ _rigid_motions(r)
     left = abs(K @ rigid).max(axis=0) / abs(rigid).max(axis=0)
     is_free = not np.any(left > _RIGID * np.abs(K.data).max(initial=0.0))
     expected = "a stiffness matrix of a free body, which rigid motions do not strain"
@@ -175,7 +176,7 @@ def reduce_body(
     require_that(is_free, attempt, expected, found, remedy)
     known = recovery or Recovery(np.zeros((0, 3)), lambda u: np.zeros((0, 6, u.shape[1])))
     start = np.random.default_rng(0).normal(size=(3 * count, modes + 1 + _MORE))
-    spun = np.asarray(T @ _spin_loads(m, points - origins[0]))
+    spun = np.asarray(T @ _spin_loads(m, r))
     if known.stiffening is None:
         spun = spun[:, :0]
     loads = np.concatenate([_inertia(m, start), spun], axis=1)
@@ -193,10 +194,10 @@ def reduce_body(
     shapes = np.concatenate([held.statics[:, 6:], vectors], axis=1)
     stiffness = shapes.T @ (K @ shapes)
     shapes = T @ shapes
-    fields = np.concatenate([(points - origins[0]).reshape(-1, 1), shapes], axis=1)
+    fields = np.concatenate([r.reshape(-1, 1), shapes], axis=1)
     parts = [fields[axis::3] for axis in range(3)]
     moved = [m @ part for part in parts]
-    by_spin, by_force = _stiffening(held, points - origins[0], spun, shapes, known)
+    by_spin, by_force = _stiffening(held, r, spun, shapes, known)
     second = np.stack([[a.T @ b for b in moved] for a in parts])
     of_mass = np.sqrt(np.einsum("aaii->i", second))
     of_stiffness = np.sqrt(np.diagonal(stiffness))
@@ -230,15 +231,16 @@ def _inertia(m: Any, u: FloatArray) -> FloatArray:
     return np.asarray((m @ u.reshape(m.shape[0], -1)).reshape(u.shape))
 
 
-#: Axes of which each gives a component of the products of angular velocities.
-_PAIRS = tuple((p, q) for p in range(3) for q in range(p, 3))
+#: Axes of which each gives a component of the products of angular velocities, and its number.
+_P, _Q = np.triu_indices(3)
+_NUMBER = np.array([[0, 1, 2], [1, 3, 4], [2, 4, 5]])
 
 
 def _spin_loads(m: Any, r: FloatArray) -> FloatArray:
     """Return the forces (3 m, 6) of unit products of angular velocities on nodes at r."""
-    axes = np.eye(3)
-    fields = [np.outer(r[:, p], axes[q]) + np.outer(r[:, q], axes[p]) for p, q in _PAIRS]
-    return -0.5 * _inertia(m, np.stack([each.ravel() for each in fields], axis=1))
+    axes, x = np.eye(3), r[:, np.newaxis]
+    fields = x[..., _P] * axes[:, _Q] + x[..., _Q] * axes[:, _P]
+    return -0.5 * _inertia(m, fields.reshape(-1, len(_P)))
 
 
 def _stiffening(
@@ -252,7 +254,7 @@ def _stiffening(
     u = np.concatenate([held.loaded, b @ np.linalg.inv(b.T @ (K @ b))], axis=1)
     found = known.stiffening(T @ u, shapes)
     forces = K @ u
-    forces[:, : len(_PAIRS)] -= loads
+    forces[:, : len(_P)] -= loads
     forces = T @ forces
     for k, each in enumerate(list(held.sets.values())[1:]):  # θ × (θ × x)/2 of nodes on interfaces
         x = r[each] - r[each].mean(axis=0)
@@ -260,10 +262,7 @@ def _stiffening(
         traces = np.einsum("caa->c", FX)[:, np.newaxis, np.newaxis]
         turned = slice(6 * k, 6 * k + 3)
         found[:, turned, turned] += 0.5 * (FX + FX.swapaxes(1, 2)) - traces * np.eye(3)
-    by_spin = np.zeros((3, 3, n, n))
-    for (p, q), each in zip(_PAIRS, found, strict=False):
-        by_spin[p, q] = by_spin[q, p] = each
-    return by_spin, found[len(_PAIRS) :]
+    return found[_NUMBER], found[len(_P) :]
 
 
 def _omitted(held: _Held, kept: FloatArray, load: FloatArray, carried: FloatArray) -> float:

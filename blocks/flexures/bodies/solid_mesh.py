@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from flexure.blocks.flexures.bodies.recovery import Recovery, assembled
+from flexure.blocks.flexures.bodies.recovery import Recovery, assembled, stress_stiffness
 from flexure.blocks.flexures.bodies.reduction import require_one_piece
 from flexure.blocks.flexures.sections.materials import Material
 from flexure.diagrams.checks.arguments import file_path, mapping, require, require_that
@@ -85,14 +85,7 @@ def solid_matrices(
         slopes = _slopes(few)
         sigma = _stresses(_gradients(slopes, dofs, strained), lame, mu) * few.dx[:, :, None, None]
         G = _gradients(slopes, dofs, shapes)
-        full = sigma[:, :, [[0, 3, 5], [3, 1, 4], [5, 4, 2]]]
-        size = full[..., 0].size, shapes.shape[1]
-        rows = G.reshape(size)
-        found = np.zeros((strained.shape[1], size[1], size[1]))
-        for c, each in enumerate(np.moveaxis(full, -1, 0)):
-            carried = each[:, :, np.newaxis] @ G
-            found[c] = rows.T @ carried.reshape(size)
-        return found
+        return stress_stiffness(sigma[:, :, [[0, 3, 5], [3, 1, 4], [5, 4, 2]]], G)
 
     return m.tocsr(), K, nodes, found, Recovery(points, stresses, stiffening)
 

@@ -441,11 +441,11 @@ class Contact(BodyForceElement):
         return [each.seen_through(X_WB) for each in found]
 
     def _refuse(self, condition: Any, found: list[Touch], *words: str) -> list[Touch]:
-        """Return touches, the first of which is refused where a condition holds."""
+        """Return touches, the first of which has no gap where a condition holds."""
         first, (expected, what, remedy) = found[0], words
-        gap, *normal = scalars.refuse_where(
+        gap = scalars.refuse_where(
             condition,
-            scalars.array([first.gap, *first.normal]),
+            first.gap,
             lambda: EvaluationError(
                 f"Cannot evaluate the force of '{self.label}'",
                 expected=expected,
@@ -453,7 +453,7 @@ class Contact(BodyForceElement):
                 remedy=remedy,
             ),
         )
-        return [first._replace(gap=gap, normal=scalars.array(normal)), *found[1:]]
+        return [first._replace(gap=gap), *found[1:]]
 
     def _calc_pushes(self, context: Any) -> list[Push]:
         law, found = self.law(context), []
