@@ -142,8 +142,8 @@ class FlexibleBody(PartGroup):
         wanted = f"one damping ratio, or {count} of them"
         require_that(fits, attempt, wanted, f"shape {ratios.shape}")
         check_bounds(ratios, attempt, lower=0.0)
-        joints: list[Joint] = []
-        bodies: list[Body] = []
+        self.joints: list[Joint] = []
+        self.bodies: list[Body] = []
         self.interfaces: dict[str, Body] = {}
         places: dict[str, FrameLike] = {}
         first = reduced.interfaces[0]
@@ -152,20 +152,20 @@ class FlexibleBody(PartGroup):
                 places[interface] = given[interface]
                 continue
             body = Body(f"{name}_{interface}", SpatialInertia.point_mass(0.0))
-            bodies.append(body)
+            self.bodies.append(body)
             self.interfaces[interface] = places[interface] = body
             if k:
                 joint = QuaternionFloatingJoint(body.name, places[first], body)
                 joint.default_pose = np.eye(3), reduced.points[k] - reduced.points[0]
-                joints.append(joint)
+                self.joints.append(joint)
         modal = None
         if reduced.num_modes:
             carrier = Body(f"{name}_modes")
             modal = ModalJoint(carrier.name, places[first], carrier, reduced.num_modes)
-            bodies.append(carrier)
-            joints.append(modal)
+            self.bodies.append(carrier)
+            self.joints.append(modal)
         self.element = FlexibleElement(name, reduced, places, modal, ratios)
-        self.bodies, self.joints, self.force_elements = bodies, joints, [self.element]
+        self.force_elements = [self.element]
 
     @classmethod
     def from_matrices(

@@ -112,11 +112,10 @@ class FlexibleElement(BodyForceElement):
         super().__init__(name, frames, given=dict.fromkeys(inputs, body.num_modes))
         self._frequencies, shapes = body.modes()
         self._toward_modes = shapes.T @ body.mass_matrix
+        ratios = np.broadcast_to(np.asarray(damping_ratio, dtype=float), self._frequencies.shape)
+        doc = "of each mode with the first interface held"
         self.damping_ratio = self.declare_numeric_parameter(
-            "damping_ratio",
-            np.broadcast_to(np.asarray(damping_ratio, dtype=float), self._frequencies.shape),
-            lower=0.0,
-            doc="of each mode with the first interface held",
+            "damping_ratio", ratios, lower=0.0, doc=doc
         )
         both = [*self.position_ports, *self.velocity_ports, *self.given_ports]
         self._kinematics = self.declare_cache_entry(
@@ -212,19 +211,14 @@ class FlexibleElement(BodyForceElement):
 
     def strained(self, eta: Array) -> Array:
         """Return η_e, of which stresses are linear functions: η less what bending shortens."""
-        count = 6 * (len(self.attachments) - 1)
-        if not self.stiffens or not count:
+        if not self.stiffens:
             return eta
-        shortened = [0.5 * dot(eta, B @ eta) for B in self.body.by_force]
-        return np.concatenate([eta[:count] + scalars.array(shortened), eta[count:]])
+        count, B = len(self.body.by_force), self.body.by_force
+        return np.concatenate([eta[:count] + 0.5 * (B @ eta) @ eta, eta[count:]])
 
     def _elastic(self, moved: Kinematics) -> Array:
-        forces = -(self.body.stiffness @ self.strained(moved.eta))
-        if not self.stiffens:
-            return forces
-        return forces + sum(
-            (forces[b] * (B @ moved.eta) for b, B in enumerate(self.body.by_force)), 0.0
-        )
+        forces, B = -(self.body.stiffness @ self.strained(moved.eta)), self.body.by_force
+        return forces + forces[: len(B)] @ (B @ moved.eta) if self.stiffens else forces
 
     def _damping(self, context: Any, moved: Kinematics) -> Array:
         """Return -C η̇."""

@@ -64,9 +64,8 @@ class PlateMesh:
     ) -> None:
         self.points = as_numbers(points, _ATTEMPT)
         self.cells = node_numbers(cells, _ATTEMPT)
-        self.sets: dict[str, npt.NDArray[np.intp]] = {}
-        for name, each in mapping({} if sets is None else sets, "node numbers", _ATTEMPT).items():
-            self.sets[name] = np.unique(node_numbers(each, _ATTEMPT))
+        given = mapping({} if sets is None else sets, "node numbers", _ATTEMPT)
+        self.sets = {name: np.unique(node_numbers(each, _ATTEMPT)) for name, each in given.items()}
         fits = self.points.ndim == 2 and self.points.shape[1] == 2 and self.cells.shape[1:] == (4,)
         found = f"shapes {self.points.shape} and {self.cells.shape}"
         require_that(fits, _ATTEMPT, "points of shape (m, 2) and cells of shape (e, 4)", found)

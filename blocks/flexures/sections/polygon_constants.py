@@ -89,12 +89,10 @@ def rings_of(corners: Any, holes: Any) -> Rings:
         require_that(fits, _ATTEMPT, expected, f"an array of shape {ring.shape}")
         check_bounds(ring, _ATTEMPT, unit="m")
         area = Rings([ring]).area
-        require_that(
-            abs(area) > 1e-12 * np.prod(np.ptp(ring, axis=0)) and not _crosses_itself(ring),
-            _ATTEMPT,
-            "an outline that encloses an area and does not cross itself",
-            f"{len(ring)} corners from ({show(ring[0, 0])}, {show(ring[0, 1])}) m",
-        )
+        is_flat = abs(area) <= 1e-12 * np.prod(np.ptp(ring, axis=0))
+        expected = "an outline that encloses an area and does not cross itself"
+        found = f"{len(ring)} corners from ({show(ring[0, 0])}, {show(ring[0, 1])}) m"
+        require_that(not is_flat and not _crosses_itself(ring), _ATTEMPT, expected, found)
         rings.append(ring if (area > 0.0) == (k == 0) else ring[::-1])
     outline = Rings(rings[:1])
     are_inside = all(np.all(outline.contain(hole)) for hole in rings[1:])
@@ -214,13 +212,11 @@ def _mesh(rings: Rings) -> tuple[FloatArray, Any, Any, float]:
     twice = crossed(x[:, 1] - x[:, 0], x[:, 2] - x[:, 0])
     kept = rings.contain(x.mean(axis=1)) & (np.abs(twice) > 1e-9 * h * h)
     triangles, twice = triangles[kept], twice[kept]
-    require_that(
-        abs(0.5 * np.sum(np.abs(twice)) - area) <= 1e-3 * area,
-        _ATTEMPT,
-        "walls and gaps that are not much thinner than the mean wall",
-        f"an outline that triangles of {show(h)} m do not fill",
-        "Omit small details, or give the constants to GeneralSection",
-    )
+    is_filled = abs(0.5 * np.sum(np.abs(twice)) - area) <= 1e-3 * area
+    expected = "walls and gaps that are not much thinner than the mean wall"
+    found = f"an outline that triangles of {show(h)} m do not fill"
+    remedy = "Omit small details, or give the constants to GeneralSection"
+    require_that(is_filled, _ATTEMPT, expected, found, remedy)
     flipped = twice < 0.0
     triangles[flipped] = triangles[flipped][:, [0, 2, 1]]
     ring = np.append(of_ring, np.full(len(points) - len(edge), -1))
@@ -229,12 +225,9 @@ def _mesh(rings: Rings) -> tuple[FloatArray, Any, Any, float]:
 
 def _distance_to_notches(rings: Rings, points: FloatArray) -> FloatArray:
     """Return how far points are from re-entrant corners, where stress has no bound."""
-    notches = []
-    for ring in rings.rings:
-        u, v = ring - np.roll(ring, 1, axis=0), np.roll(ring, -1, axis=0) - ring
-        sharp = crossed(u, v) < -0.2 * np.linalg.norm(u, axis=1) * np.linalg.norm(v, axis=1)
-        notches.append(ring[sharp])
-    corners = np.concatenate(notches)
-    if not len(corners):
-        return np.full(len(points), np.inf)
-    return np.asarray(np.min(np.linalg.norm(points[:, np.newaxis] - corners, axis=2), axis=1))
+    from scipy.spatial import cKDTree
+
+    before = np.concatenate([np.roll(ring, 1, axis=0) for ring in rings.rings])
+    u, v = rings.starts - before, rings.ends - rings.starts
+    sharp = crossed(u, v) < -0.2 * np.linalg.norm(u, axis=1) * np.linalg.norm(v, axis=1)
+    return np.asarray(cKDTree(rings.starts[sharp]).query(points)[0])

@@ -330,14 +330,10 @@ class Contact(BodyForceElement):
         attempt = f"Cannot make contact '{name}' by Hertz's theory"
         shapes = contact_shape(shape_a, attempt), contact_shape(shape_b, attempt)
         kinds = [each.kind for each in shapes]
-        require_that(
-            "sphere" in kinds and {*kinds} <= {"sphere", "box", "half_space"},
-            attempt,
-            "a sphere, and another sphere, a half-space or a box",
-            " and ".join(kinds),
-            "Pass a stiffness to Contact instead",
-            error=DeclarationError,
-        )
+        fits = "sphere" in kinds and {*kinds} <= {"sphere", "box", "half_space"}
+        expected, found = "a sphere, and another sphere, a half-space or a box", " and ".join(kinds)
+        remedy = "Pass a stiffness to Contact instead"
+        require_that(fits, attempt, expected, found, remedy, error=DeclarationError)
         pair: Any = materials
         fits = isinstance(pair, (tuple, list)) and len(pair) == 2
         fits = fits and all(isinstance(each, Elastic) for each in pair)
@@ -442,18 +438,16 @@ class Contact(BodyForceElement):
 
     def _refuse(self, condition: Any, found: list[Touch], *words: str) -> list[Touch]:
         """Return touches, the first of which has no gap where a condition holds."""
-        first, (expected, what, remedy) = found[0], words
-        gap = scalars.refuse_where(
-            condition,
-            first.gap,
-            lambda: EvaluationError(
+
+        def error() -> EvaluationError:
+            attempt, (expected, what, remedy) = (
                 f"Cannot evaluate the force of '{self.label}'",
-                expected=expected,
-                found=what,
-                remedy=remedy,
-            ),
-        )
-        return [first._replace(gap=gap), *found[1:]]
+                words,
+            )
+            return EvaluationError(attempt, expected=expected, found=what, remedy=remedy)
+
+        gap = scalars.refuse_where(condition, found[0].gap, error)
+        return [found[0]._replace(gap=gap), *found[1:]]
 
     def _calc_pushes(self, context: Any) -> list[Push]:
         law, found = self.law(context), []
@@ -468,9 +462,8 @@ class Contact(BodyForceElement):
             if self._sticking is not None:
                 friction = self._sticking.force(context, k, touch.normal, load, sliding)
             elif self.friction is not None:
-                friction = friction_force(
-                    load, sliding, self.friction(context), self.transition_velocity(context)
-                )
+                mu, slow = self.friction(context), self.transition_velocity(context)
+                friction = friction_force(load, sliding, mu, slow)
             found.append(Push(touch, rate, load, sliding, friction))
         return found
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -10,7 +11,7 @@ import numpy.typing as npt
 
 from flexure.blocks.forces.contacts.contact_law import friction_force
 from flexure.blocks.forces.contacts.contact_shapes import ContactShape, contact_shape
-from flexure.blocks.math import RigidTransform, cross, dot
+from flexure.blocks.math import RigidTransform, cross, dot, rotate_spatial
 from flexure.blocks.multibody.bodies.bodies import Body, Frame, FrameLike, as_frame
 from flexure.blocks.multibody.bodies.body_motion import BodyMotion, Placement
 from flexure.blocks.multibody.bodies.body_shape import BodyShape
@@ -187,23 +188,17 @@ class RigidContact(UnilateralConstraint):
         else:
             least = A.size[0] if is_inside else -A.size[0]  # two points have no inside to keep out
             fits = A.kind == B.kind == "sphere" and B.size[0] > least
+        demand = partial(require_that, attempt=attempt, error=DeclarationError)
         flat = "two spheres, or a sphere, a capsule or a box and a half-space, not two points"
-        require_that(
-            fits,
-            attempt,
-            "a larger sphere around a smaller one" if is_inside else flat,
-            f"{A.kind} and {B.kind}, of sizes {A.size} and {B.size} m",
-            "Use the compliant Contact, or spheres along edges and corners",
-            error=DeclarationError,
-        )
-        require_that(
-            (friction is None) == (transition_velocity is None),
-            attempt,
-            "friction with a transition_velocity, or neither",
-            f"friction={friction!r}, transition_velocity={transition_velocity!r}",
-            "Choose a transition velocity far below those of sliding, such as 1e-3",
-            error=DeclarationError,
-        )
+        expected = "a larger sphere around a smaller one" if is_inside else flat
+        found = f"{A.kind} and {B.kind}, of sizes {A.size} and {B.size} m"
+        remedy = "Use the compliant Contact, or spheres along edges and corners"
+        demand(fits, expected=expected, found=found, remedy=remedy)
+        expected = "friction with a transition_velocity, or neither"
+        found = f"friction={friction!r}, transition_velocity={transition_velocity!r}"
+        remedy = "Choose a transition velocity far below those of sliding, such as 1e-3"
+        is_pair = (friction is None) == (transition_velocity is None)
+        demand(is_pair, expected=expected, found=found, remedy=remedy)
         given = {
             "restitution": restitution,
             "rest_velocity": rest_velocity,
@@ -262,14 +257,13 @@ class RigidContact(UnilateralConstraint):
         """Return the second derivatives of the gaps."""
         condition, tree = self._open(context), self.tree
         placements, A = tree.placements(context), tree.body_accelerations(context)
-        found = []
-        for forces, bias in zip(condition.forces, condition.biases, strict=True):
-            total = bias
-            for number, F in forces.items():
-                R = np.transpose(placements[number].R_WB)
-                total = total + dot(F[:3], R @ A[number][:3]) + dot(F[3:], R @ A[number][3:])
-            found.append(total)
-        return found
+        turned = {
+            number: rotate_spatial(np.transpose(placements[number].R_WB), A[number])
+            for forces in condition.forces
+            for number in forces
+        }
+        pairs = zip(condition.forces, condition.biases, strict=True)
+        return [sum((dot(F, turned[k]) for k, F in each.items()), bias) for each, bias in pairs]
 
     def limits(self, context: Any) -> list[Array]:
         """Return zeros: no coordinate is at a limit."""

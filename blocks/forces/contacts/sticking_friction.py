@@ -12,7 +12,6 @@ from flexure.diagrams import scalars
 from flexure.diagrams.checks.arguments import require_that
 from flexure.diagrams.checks.errors import DeclarationError
 from flexure.diagrams.values.arrays import Array
-from flexure.diagrams.values.parameters import NumericParameter
 
 if TYPE_CHECKING:
     from flexure.blocks.forces.contacts.contact import Contact
@@ -53,14 +52,10 @@ class StickingFriction:
 
     def __init__(self, contact: Contact, ground: BodyAttachment) -> None:
         self._contact, self._ground, contact.sticks = contact, ground, True
+        assert contact.friction is not None  # nothing sticks without
+        self._friction = contact.friction  # of a fast slip
         if contact.static_friction is not None:
             contact.declare_relation(self._friction, "<=", contact.static_friction)
-
-    @property
-    def _friction(self) -> NumericParameter:
-        """The coefficient of friction of a fast slip."""
-        assert self._contact.friction is not None  # nothing sticks without
-        return self._contact.friction
 
     def _coefficient(self, context: Any, v: Array) -> Array:
         """Return the coefficient of friction at a velocity."""
@@ -94,12 +89,11 @@ class StickingFriction:
         stiffness, time = contact.tangential_stiffness(context), contact.relaxation_time(context)
         R = self._ground.at_rest(context).X_WF.R
 
-        def forces() -> Array:
-            return np.stack([R.T @ push.friction for push in contact.pushes(context)])
+        def held() -> Array:
+            forces = np.stack([R.T @ push.friction for push in contact.pushes(context)])
+            return -(forces / stiffness + z) / time
 
-        return scalars.skip_where(
-            contact.are_apart(context), -z / time, lambda: -(forces() / stiffness + z) / time
-        )
+        return scalars.skip_where(contact.are_apart(context), -z / time, held)
 
     def energy(self, context: Any) -> Array:
         """Return the energy of the springs."""

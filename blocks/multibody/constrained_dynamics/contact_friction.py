@@ -258,9 +258,8 @@ def _stopping(S: Array, w: Array) -> Array:
     trace, (a, b, d) = S[0, 0] + S[1, 1], (S[0, 0], S[0, 1], S[1, 1])
     determinant = a * d - b * b
     is_regular = determinant > _FLAT * trace * trace
-    inverse = scalars.array([d * w[0] - b * w[1], a * w[1] - b * w[0]]) / np.where(
-        is_regular, determinant, 1.0
-    )
+    turned = scalars.array([d * w[0] - b * w[1], a * w[1] - b * w[0]])
+    inverse = turned / np.where(is_regular, determinant, 1.0)
     return np.where(is_regular, inverse, w / np.where(trace > 0.0, trace, 1.0))
 
 
