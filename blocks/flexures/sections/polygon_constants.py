@@ -207,18 +207,16 @@ def _mesh(rings: Rings) -> tuple[FloatArray, Any, Any, float]:
     inner = np.column_stack([y.ravel(), z.ravel()])
     inner = inner[cKDTree(edge).query(inner)[0] > 0.7 * h]
     points = np.concatenate([edge, inner[rings.contain(inner)]])
-    triangles = Delaunay(points).simplices
+    triangles = Delaunay(points).simplices  # counter-clockwise
     x = points[triangles]
     twice = crossed(x[:, 1] - x[:, 0], x[:, 2] - x[:, 0])
-    kept = rings.contain(x.mean(axis=1)) & (np.abs(twice) > 1e-9 * h * h)
-    triangles, twice = triangles[kept], twice[kept]
-    is_filled = abs(0.5 * np.sum(np.abs(twice)) - area) <= 1e-3 * area
+    kept = rings.contain(x.mean(axis=1)) & (twice > 1e-9 * h * h)
+    triangles = triangles[kept]
+    is_filled = abs(0.5 * np.sum(twice[kept]) - area) <= 1e-3 * area
     expected = "walls and gaps that are not much thinner than the mean wall"
     found = f"an outline that triangles of {show(h)} m do not fill"
     remedy = "Omit small details, or give the constants to GeneralSection"
     require_that(is_filled, _ATTEMPT, expected, found, remedy)
-    flipped = twice < 0.0
-    triangles[flipped] = triangles[flipped][:, [0, 2, 1]]
     ring = np.append(of_ring, np.full(len(points) - len(edge), -1))
     return points, ring, triangles, area / length
 

@@ -469,9 +469,7 @@ class Contact(BodyForceElement):
 
     def calc_time_derivatives(self, context: Any) -> Array:
         """Return the rates of the stretches; without a load they relax."""
-        if self._sticking is None:
-            return np.zeros(0)
-        return np.ravel(self._sticking.rates(context))
+        return np.zeros(0) if self._sticking is None else np.ravel(self._sticking.rates(context))
 
     def _smallest_gap(self, context: Any) -> Array:
         return nearest(self._touches(context)).gap

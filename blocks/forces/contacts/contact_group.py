@@ -102,19 +102,16 @@ class ContactGroup(PartGroup):
     ) -> None:
         self.name = check_name(name, "a group of contacts")
         attempt = f"Cannot make group of contacts '{name}'"
-        places = _places(shapes, attempt)
-        count = len(places)
-        if others is not None:
-            places += _places(others, attempt)
-        numbered = list(enumerate(places, start=1))
-        first, rest = numbered[:count], numbered[count:]
-        pairs = combinations(first, 2) if others is None else product(first, rest)
+        ours = list(enumerate(_places(shapes, attempt), start=1))
+        rest = _places(() if others is None else others, attempt)
+        theirs = list(enumerate(rest, start=len(ours) + 1))
+        pairs = combinations(ours, 2) if others is None else product(ours, theirs)
         self.contacts = tuple(
             Contact(f"{name}_{i}_{k}", a, shape_a, b, shape_b, watched=watched, **options)
             for (i, (a, shape_a)), (k, (b, shape_b)) in pairs
             if a.body is not b.body and not _are_flat(shape_a, shape_b)
         )
-        found = f"{len(places)} shapes"
+        found = f"{len(ours) + len(theirs)} shapes"
         wanted = "shapes on different bodies"
         require_that(self.contacts, attempt, wanted, found, error=DeclarationError)
         self.force_elements = self.contacts

@@ -57,11 +57,8 @@ def read_stl(path: str | Path) -> Mesh:
     elif content.lstrip()[:5].lower() == b"solid":
         corners = _ascii_corners(content, name)
     else:
-        raise _refusal(
-            name,
-            "an STL file, with as many triangles as it says",
-            f"{len(content)} bytes that are neither ASCII nor {count} triangles",
-        )
+        found = f"{len(content)} bytes that are neither ASCII nor {count} triangles"
+        raise _refusal(name, "an STL file, with as many triangles as it says", found)
     return _joined(corners.reshape(-1, 3), name)
 
 
