@@ -128,12 +128,9 @@ class FlexibleElement(BodyForceElement):
             self.joint_ends = (JointEnd(joint, q, v, force),)
         self.coupled = (*(each.body for each in self.attachments), *joints)
         size = 6 * len(self.attachments) + body.num_modes
-        self.coupled_inertia = output(
-            "coupled_inertia",
-            size * (size + 1),
-            self._calc_coupled_inertia,
-            doc="mass matrix and bias force of the bodies and modes, see CouplingInput",
-        )
+        doc = "mass matrix and bias force of the bodies and modes, see CouplingInput"
+        calc = self._calc_coupled_inertia
+        self.coupled_inertia = output("coupled_inertia", size * (size + 1), calc, doc=doc)
         doc = "rotation and displacement of each further interface, and amplitudes of modes"
         count = len(body.stiffness)
         self.deformation = output("deformation", count, self._calc_deformation, doc=doc)
@@ -143,18 +140,14 @@ class FlexibleElement(BodyForceElement):
     # Kinematics ------------------------------------------------------------------------------
 
     def _calc_kinematics(self, moving: bool, context: Any) -> Kinematics:
-        motions = [
-            each.motion(context) if moving else each.at_rest(context) for each in self.attachments
-        ]
-        R_FW, first = motions[0].X_WF.R.T, motions[0]
+        reads = [each.motion if moving else each.at_rest for each in self.attachments]
+        motions = [read(context) for read in reads]
+        R_FW, first, one = motions[0].X_WF.R.T, motions[0], np.eye(6)
         V = [rotate_spatial(R_FW, each.V_WF) for each in motions]
         w, v = V[0][:3], V[0][3:]
-        to_frames = [
-            rotate_spatial(R_FW, shift_spatial_velocity(np.eye(6), each.p_BF)) for each in motions
-        ]
-        a = [
-            cross(V_F[:3], cross(V_F[:3], R_FW @ m.p_BF)) for V_F, m in zip(V, motions, strict=True)
-        ]
+        to_frames = [rotate_spatial(R_FW, shift_spatial_velocity(one, m.p_BF)) for m in motions]
+        spins, arms = [each[:3] for each in V], [R_FW @ each.p_BF for each in motions]
+        a = [cross(spin, cross(spin, arm)) for spin, arm in zip(spins, arms, strict=True)]
         of_F, count = to_frames[0], len(motions)
         L = [[np.zeros((6, 6))] * count for _ in motions]
         L[0][0] = of_F

@@ -132,9 +132,13 @@ def checked_mesh(vertices: npt.ArrayLike, triangles: npt.ArrayLike) -> Mesh:
         fits = fits and bool(np.all((corners >= 0) & (corners < len(points))))
     except (TypeError, ValueError, OverflowError):
         fits = False
-    expected = "finite vertices of shape (n, 3), and triangles of shape (m, 3) of their numbers"
-    found = f"{shown(vertices)} and {shown(triangles)}"
-    require_that(fits, _MAKE, expected, found, error=DeclarationError)
+    if not fits:
+        raise DeclarationError(
+            _MAKE,
+            expected="finite vertices of shape (n, 3), and triangles of shape (m, 3) of their"
+            " numbers",
+            found=f"{shown(vertices)} and {shown(triangles)}",
+        )
     return Mesh(points, corners.astype(np.intp))
 
 
