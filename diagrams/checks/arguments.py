@@ -37,6 +37,20 @@ def require(
         raise error(attempt, expected=expected, found=shown(value), remedy=remedy)
 
 
+def require_that(
+    fits: object,
+    attempt: str,
+    expected: str,
+    found: str,
+    remedy: str | None = None,
+    *,
+    error: type[FlexureError] = ValueRefusedError,
+) -> None:
+    """Refuse what does not fit, with words of its own for what was found."""
+    if not fits:
+        raise error(attempt, expected=expected, found=found, remedy=remedy)
+
+
 def flag(
     value: object, argument: str, attempt: str, *, error: type[FlexureError] = ValueRefusedError
 ) -> bool:

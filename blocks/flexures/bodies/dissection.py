@@ -68,8 +68,7 @@ class Cholesky:
         pattern = sparse.csr_array((ones, indices, starts), shape=(count, count))
         parts = _dissected(pattern, np.arange(count), points[nodes])
         self.order = np.concatenate([part for part, _ in parts])
-        position = np.empty(count, dtype=np.intp)
-        position[self.order] = np.arange(count)
+        position = np.argsort(self.order)
         diagonal = blocks.diagonal().reshape(-1, 3)[nodes]
         left: list[tuple[Numbers, FloatArray]] = []
         # Memory of what parts leave is used again, since the first use of any takes longest.

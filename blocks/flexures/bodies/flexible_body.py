@@ -31,8 +31,8 @@ from flexure.blocks.multibody.bodies.inertia import SpatialInertia
 from flexure.blocks.multibody.joints import Joint
 from flexure.blocks.multibody.joints.floating import QuaternionFloatingJoint
 from flexure.blocks.multibody.plants.part_group import PartGroup
-from flexure.diagrams.checks.arguments import count_of, mapping, one_of, require
-from flexure.diagrams.checks.errors import DeclarationError, ValueRefusedError
+from flexure.diagrams.checks.arguments import count_of, mapping, one_of, require, require_that
+from flexure.diagrams.checks.errors import DeclarationError
 from flexure.diagrams.concurrency.one_thread import in_one_thread
 from flexure.diagrams.values.arrays import FloatArray, as_numbers, bounded, check_bounds, check_name
 
@@ -138,35 +138,34 @@ class FlexibleBody(PartGroup):
             one_of(interface, reduced.interfaces, "frames", attempt)
         ratios = as_numbers(damping_ratio, attempt)
         count = len(reduced.stiffness)
-        if ratios.shape not in ((), (count,)):
-            wanted = f"one damping ratio, or {count} of them"
-            raise ValueRefusedError(attempt, expected=wanted, found=f"shape {ratios.shape}")
+        fits = ratios.shape in ((), (count,))
+        wanted = f"one damping ratio, or {count} of them"
+        require_that(fits, attempt, wanted, f"shape {ratios.shape}")
         check_bounds(ratios, attempt, lower=0.0)
-        joints: list[Joint] = []
-        bodies: list[Body] = []
+        self.joints: list[Joint] = []
+        self.bodies: list[Body] = []
         self.interfaces: dict[str, Body] = {}
         places: dict[str, FrameLike] = {}
+        first = reduced.interfaces[0]
         for k, interface in enumerate(reduced.interfaces):
             if interface in given:
                 places[interface] = given[interface]
                 continue
             body = Body(f"{name}_{interface}", SpatialInertia.point_mass(0.0))
-            bodies.append(body)
+            self.bodies.append(body)
             self.interfaces[interface] = places[interface] = body
             if k:
-                joint = QuaternionFloatingJoint(body.name, places[reduced.interfaces[0]], body)
+                joint = QuaternionFloatingJoint(body.name, places[first], body)
                 joint.default_pose = np.eye(3), reduced.points[k] - reduced.points[0]
-                joints.append(joint)
+                self.joints.append(joint)
         modal = None
         if reduced.num_modes:
             carrier = Body(f"{name}_modes")
-            modal = ModalJoint(
-                carrier.name, places[reduced.interfaces[0]], carrier, reduced.num_modes
-            )
-            bodies.append(carrier)
-            joints.append(modal)
+            modal = ModalJoint(carrier.name, places[first], carrier, reduced.num_modes)
+            self.bodies.append(carrier)
+            self.joints.append(modal)
         self.element = FlexibleElement(name, reduced, places, modal, ratios)
-        self.bodies, self.joints, self.force_elements = bodies, joints, [self.element]
+        self.force_elements = [self.element]
 
     @classmethod
     def from_matrices(
@@ -214,7 +213,8 @@ class FlexibleBody(PartGroup):
         attempt = f"Cannot reduce '{check_name(name, 'an assembly')}'"
         known = None if recovery is None else recovery_of(recovery, np.size(nodes), attempt)
         model = *given_matrices(M, K, nodes, attempt), interfaces, known
-        return cls._of(name, model, modes, coupling, frames, damping_ratio)
+        reduced = _reduced(name, model, modes, coupling)
+        return cls(name, reduced, frames=frames, damping_ratio=damping_ratio)
 
     @classmethod
     def from_mesh(
@@ -265,8 +265,9 @@ class FlexibleBody(PartGroup):
         """
         attempt = f"Cannot mesh '{check_name(name, 'an assembly')}'"
         _check_isotropic(material, attempt)
-        m, K, nodes, found, known = solid_matrices(mesh, material, interfaces, attempt)
-        return cls._of(name, (m, K, nodes, found, known), modes, coupling, frames, damping_ratio)
+        model = solid_matrices(mesh, material, interfaces, attempt)
+        reduced = _reduced(name, model, modes, coupling)
+        return cls(name, reduced, frames=frames, damping_ratio=damping_ratio)
 
     @classmethod
     def from_plate(
@@ -344,24 +345,7 @@ class FlexibleBody(PartGroup):
         for key, wanted in mapping(interfaces, "node sets by interfaces", attempt).items():
             chosen = nodes_of(key, wanted, nodes, nodes, mesh.sets, attempt) % count
             found[key] = np.concatenate([chosen, chosen + count])
-        return cls._of(name, (m, K, nodes, found, known, T), modes, coupling, frames, damping_ratio)
-
-    @classmethod
-    def _of(
-        cls,
-        name: str,
-        model: tuple[Any, ...],
-        modes: int,
-        coupling: CouplingKind,
-        frames: Mapping[str, FrameLike] | None,
-        damping_ratio: npt.ArrayLike,
-    ) -> FlexibleBody:
-        """Return the body of a finite element model: the first arguments of `reduce_body`."""
-        attempt = f"Cannot reduce '{name}'"
-        count = count_of(modes, "modes", attempt, minimum=0)
-        one_of(coupling, ("rigid", "averaged"), "coupling", attempt)
-        reduce = reduce_body if len(model[2]) > _LARGE else in_one_thread(reduce_body)
-        reduced = reduce(*model, modes=count, coupling=coupling, attempt=attempt)
+        reduced = _reduced(name, (m, K, nodes, found, known, T), modes, coupling)
         return cls(name, reduced, frames=frames, damping_ratio=damping_ratio)
 
     def stresses(self, context: Any) -> FloatArray:
@@ -424,14 +408,21 @@ class FlexibleBody(PartGroup):
         return equivalent(self.stresses(context))
 
 
+def _reduced(name: str, model: tuple[Any, ...], modes: int, coupling: Any) -> ReducedBody:
+    """Return a finite element model, the first arguments of `reduce_body`, reduced."""
+    attempt = f"Cannot reduce '{name}'"
+    count = count_of(modes, "modes", attempt, minimum=0)
+    one_of(coupling, ("rigid", "averaged"), "coupling", attempt)
+    reduce = reduce_body if len(model[2]) > _LARGE else in_one_thread(reduce_body)
+    return reduce(*model, modes=count, coupling=coupling, attempt=attempt)
+
+
 def _check_isotropic(material: Material, attempt: str) -> None:
     """Refuse a material whose shear modulus is not that of E and ν."""
     require(isinstance(material, Material), material, attempt, "a Material")
     G = 0.5 * material.youngs_modulus / (1.0 + material.poissons_ratio)
-    if abs(material.shear_modulus - G) > _ISOTROPIC * G:
-        raise ValueRefusedError(
-            attempt,
-            expected=f"an isotropic material, with a shear modulus of E/(2 (1 + ν)) = {G:.4g} Pa",
-            found=f"{material.shear_modulus:.4g} Pa of '{material.name}'",
-            remedy="Pass a Material of E and ν, or matrices of another program to from_matrices",
-        )
+    expected = f"an isotropic material, with a shear modulus of E/(2 (1 + ν)) = {G:.4g} Pa"
+    found = f"{material.shear_modulus:.4g} Pa of '{material.name}'"
+    remedy = "Pass a Material of E and ν, or matrices of another program to from_matrices"
+    is_isotropic = abs(material.shear_modulus - G) <= _ISOTROPIC * G
+    require_that(is_isotropic, attempt, expected, found, remedy)

@@ -107,75 +107,55 @@ class FlexibleElement(BodyForceElement):
         self.body = body
         self.stiffens = body.stiffens or not len(body.stiffness)
         self.modal_joint = modal_joint
-        given = {}
-        if modal_joint is not None:
-            given = dict.fromkeys(("amplitudes", "amplitude_rates"), body.num_modes)
-        super().__init__(name, frames, given=given)
+        joints = () if modal_joint is None else (modal_joint,)
+        inputs = ("amplitudes", "amplitude_rates") if joints else ()
+        super().__init__(name, frames, given=dict.fromkeys(inputs, body.num_modes))
         self._frequencies, shapes = body.modes()
         self._toward_modes = shapes.T @ body.mass_matrix
+        ratios = np.broadcast_to(np.asarray(damping_ratio, dtype=float), self._frequencies.shape)
+        doc = "of each mode with the first interface held"
         self.damping_ratio = self.declare_numeric_parameter(
-            "damping_ratio",
-            np.broadcast_to(np.asarray(damping_ratio, dtype=float), self._frequencies.shape),
-            lower=0.0,
-            doc="of each mode with the first interface held",
+            "damping_ratio", ratios, lower=0.0, doc=doc
         )
         both = [*self.position_ports, *self.velocity_ports, *self.given_ports]
         self._kinematics = self.declare_cache_entry(
             "kinematics", partial(self._calc_kinematics, True), prerequisites=both
         )
-        if modal_joint is not None:
-            position, velocity = self.given_ports
-            force = self.declare_vector_output(
-                "modal_force",
-                body.num_modes,
-                self._calc_modal_force,
-                prerequisites=[self._kinematics],
-                **along_joint(modal_joint),
-            )
-            self.joint_ends = (JointEnd(modal_joint, position, velocity, force),)
-        joints = () if modal_joint is None else (modal_joint,)
+        output = partial(self.declare_vector_output, prerequisites=[self._kinematics])
+        for joint in joints:
+            (q, v), along = self.given_ports, along_joint(joint)
+            force = output("modal_force", body.num_modes, self._calc_modal_force, **along)
+            self.joint_ends = (JointEnd(joint, q, v, force),)
         self.coupled = (*(each.body for each in self.attachments), *joints)
         size = 6 * len(self.attachments) + body.num_modes
-        self.coupled_inertia = self.declare_vector_output(
-            "coupled_inertia",
-            size * (size + 1),
-            self._calc_coupled_inertia,
-            prerequisites=[self._kinematics],
-            doc="mass matrix and bias force of the bodies and modes, see CouplingInput",
-        )
-        self.deformation = self.declare_vector_output(
-            "deformation",
-            len(body.stiffness),
-            self._calc_deformation,
-            prerequisites=[self._kinematics],
-            doc="rotation and displacement of each further interface, and amplitudes of modes",
-        )
+        doc = "mass matrix and bias force of the bodies and modes, see CouplingInput"
+        calc = self._calc_coupled_inertia
+        self.coupled_inertia = output("coupled_inertia", size * (size + 1), calc, doc=doc)
+        doc = "rotation and displacement of each further interface, and amplitudes of modes"
+        count = len(body.stiffness)
+        self.deformation = output("deformation", count, self._calc_deformation, doc=doc)
         limits = _LIMITS[1:] if self.stiffens else _LIMITS
         self.declare_limits(limits, self._calc_limited, prerequisites=[self._kinematics])
 
     # Kinematics ------------------------------------------------------------------------------
 
     def _calc_kinematics(self, moving: bool, context: Any) -> Kinematics:
-        motions = [
-            each.motion(context) if moving else each.at_rest(context) for each in self.attachments
-        ]
-        R_FW, first = motions[0].X_WF.R.T, motions[0]
+        reads = [each.motion if moving else each.at_rest for each in self.attachments]
+        motions = [read(context) for read in reads]
+        R_FW, first, one = motions[0].X_WF.R.T, motions[0], np.eye(6)
         V = [rotate_spatial(R_FW, each.V_WF) for each in motions]
         w, v = V[0][:3], V[0][3:]
-        to_frames = [
-            rotate_spatial(R_FW, shift_spatial_velocity(np.eye(6), each.p_BF)) for each in motions
-        ]
-        a = [
-            cross(V_F[:3], cross(V_F[:3], R_FW @ m.p_BF)) for V_F, m in zip(V, motions, strict=True)
-        ]
-        count = len(motions)
-        blank = np.zeros((6, 6))
-        rows = [np.concatenate([to_frames[0], *[blank] * (count - 1)], axis=1)]
-        eta, rates, bias = [], [], [np.zeros(3), a[0]]
+        to_frames = [rotate_spatial(R_FW, shift_spatial_velocity(one, m.p_BF)) for m in motions]
+        spins, arms = [each[:3] for each in V], [R_FW @ each.p_BF for each in motions]
+        a = [cross(spin, cross(spin, arm)) for spin, arm in zip(spins, arms, strict=True)]
+        of_F, count = to_frames[0], len(motions)
+        L = [[np.zeros((6, 6))] * count for _ in motions]
+        L[0][0] = of_F
+        eta, rates, bias = [np.zeros(0)], [np.zeros(0)], [np.zeros(3), a[0]]
         for i in range(1, count):
             R = R_FW @ motions[i].X_WF.R
             r = R_FW @ (motions[i].X_WF.p - first.X_WF.p)
-            w_i, v_i = V[i][:3], V[i][3:]
+            w_i, v_i, of_i = V[i][:3], V[i][3:], to_frames[i]
             turning = w_i - w
             G, change = _axial(R), _axial(skew(turning) @ R)
             d_rate = v_i - v - cross(w, r)
@@ -186,22 +166,13 @@ class FlexibleElement(BodyForceElement):
                 change @ turning - G @ cross(w, w_i),
                 a[i] - a[0] - cross(w, cross(w, r)) - 2.0 * cross(w, d_rate),
             ]
-            of_i, of_F = to_frames[i], to_frames[0]
-            own = np.concatenate([G @ of_i[:3], of_i[3:]])
-            base = np.concatenate([-(G @ of_F[:3]), skew(r) @ of_F[:3] - of_F[3:]])
-            columns = [base, *[blank] * (count - 1)]
-            columns[i] = own
-            rows.append(np.concatenate(columns, axis=1))
-        modal, modal_rates = np.zeros(0), np.zeros(0)
-        if self.given_ports:
-            modal, modal_rates = (port(context) for port in self.given_ports)
-        return Kinematics(
-            np.concatenate([np.zeros(0), *eta, modal]),
-            np.concatenate([np.zeros(0), *rates, modal_rates]),
-            w,
-            np.concatenate(rows),
-            np.concatenate(bias),
-        )
+            L[i][0] = np.concatenate([-(G @ of_F[:3]), skew(r) @ of_F[:3] - of_F[3:]])
+            L[i][i] = np.concatenate([G @ of_i[:3], of_i[3:]])
+        for values, port in zip((eta, rates), self.given_ports, strict=False):
+            values.append(port(context))
+        jacobian = np.concatenate([np.concatenate(row, axis=1) for row in L])
+        both = np.concatenate(eta), np.concatenate(rates)
+        return Kinematics(*both, w, jacobian, np.concatenate(bias))
 
     def _calc_deformation(self, context: Any) -> Array:
         return self._kinematics(context).eta
@@ -211,17 +182,12 @@ class FlexibleElement(BodyForceElement):
     def _calc_coupled_inertia(self, context: Any) -> Array:
         """Return M and b of the velocities of the bodies and modes."""
         moved, b = self._kinematics(context), 6 * len(self.attachments)
-        M, h = _inertia(self.body, moved, b)
+        M, h = _inertia(self.body, moved)
         if not self.stiffens:
             h = refuse_where(self._spin(moved) > _FASTEST, h, self._too_fast)
         L = moved.jacobian
         coupled = L.T @ M[:b, b:]
-        whole = np.concatenate(
-            [
-                np.concatenate([L.T @ (M[:b, :b] @ L), coupled], axis=1),
-                np.concatenate([coupled.T, M[b:, b:]], axis=1),
-            ]
-        )
+        whole = np.block([[L.T @ (M[:b, :b] @ L), coupled], [coupled.T, M[b:, b:]]])
         force = M[:, :b] @ moved.bias + h
         return np.concatenate([np.ravel(whole), L.T @ force[:b], force[b:]])
 
@@ -238,19 +204,14 @@ class FlexibleElement(BodyForceElement):
 
     def strained(self, eta: Array) -> Array:
         """Return η_e, of which stresses are linear functions: η less what bending shortens."""
-        count = 6 * (len(self.attachments) - 1)
-        if not self.stiffens or not count:
+        if not self.stiffens:
             return eta
-        shortened = [0.5 * dot(eta, B @ eta) for B in self.body.by_force]
-        return np.concatenate([eta[:count] + scalars.array(shortened), eta[count:]])
+        count, B = len(self.body.by_force), self.body.by_force
+        return np.concatenate([eta[:count] + 0.5 * (B @ eta) @ eta, eta[count:]])
 
     def _elastic(self, moved: Kinematics) -> Array:
-        forces = -(self.body.stiffness @ self.strained(moved.eta))
-        if not self.stiffens:
-            return forces
-        return forces + sum(
-            (forces[b] * (B @ moved.eta) for b, B in enumerate(self.body.by_force)), 0.0
-        )
+        forces, B = -(self.body.stiffness @ self.strained(moved.eta)), self.body.by_force
+        return forces + forces[: len(B)] @ (B @ moved.eta) if self.stiffens else forces
 
     def _damping(self, context: Any, moved: Kinematics) -> Array:
         """Return -C η̇."""
@@ -328,33 +289,20 @@ def _axial(R: Array) -> Array:
     return 0.5 * (np.trace(R) * np.eye(3) - R)
 
 
-def _inertia(body: ReducedBody, moved: Kinematics, split: int) -> tuple[Array, Array]:
+def _inertia(body: ReducedBody, moved: Kinematics) -> tuple[Array, Array]:
     """Return M(η) of (w_F, v_F, η̇), and h."""
-    n, w = len(body.stiffness), moved.w
+    w, second = moved.w, body.second_order
     a, a_rate = np.concatenate([np.ones(1), moved.eta]), np.concatenate([np.zeros(1), moved.rates])
-    second = body.second_order
-    at = [[second[p, q] @ a for q in range(3)] for p in range(3)]
-    rate = [[second[p, q] @ a_rate for q in range(3)] for p in range(3)]
+    at, rate = second @ a, second @ a_rate
     S, flow = body.first @ a, body.first @ a_rate
-    W = scalars.array([[dot(a, at[p][q]) for q in range(3)] for p in range(3)])
-    D = scalars.array([[dot(a_rate, at[q][p]) for q in range(3)] for p in range(3)])
+    W, D = at @ a, (at @ a_rate).T
     J = np.trace(W) * np.eye(3) - W
-    turning = np.stack(
-        [(at[(p + 2) % 3][(p + 1) % 3] - at[(p + 1) % 3][(p + 2) % 3])[1:] for p in range(3)]
-    )
-    shifting = body.first[:, 1:]
-    M = np.concatenate(
-        [
-            np.concatenate([J, skew(S), turning], axis=1),
-            np.concatenate([-skew(S), body.mass * np.eye(3), shifting], axis=1),
-            np.concatenate([turning.T, shifting.T, body.mass_matrix], axis=1),
-        ]
-    )
+    turning = np.stack([at[p - 1, p - 2] - at[p - 2, p - 1] for p in range(3)])[:, 1:]
+    rigid = np.block([[J, skew(S)], [-skew(S), body.mass * np.eye(3)]])
+    mixed = np.concatenate([turning, body.first[:, 1:]])
+    M = np.block([[rigid, mixed], [mixed.T, body.mass_matrix]])
     C, X = np.outer(w, w) - dot(w, w) * np.eye(3), 2.0 * skew(w)
-    h_j = sum(
-        (C[p, q] * at[p][q] + X[p, q] * rate[p][q] for p in range(3) for q in range(3)),
-        np.zeros(n + 1),
-    )[1:]
+    h_j = np.einsum("pq,pqi->i", C, at) + np.einsum("pq,pqi->i", X, rate)
     h_t = cross(w, J @ w) + 2.0 * (np.trace(D) * w - D.T @ w)
     h_f = cross(w, cross(w, S)) + 2.0 * cross(w, flow)
-    return M, np.concatenate([h_t, h_f, h_j])
+    return M, np.concatenate([h_t, h_f, h_j[1:]])

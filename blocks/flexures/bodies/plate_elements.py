@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from flexure.blocks.flexures.bodies.plate_mesh import PlateMesh
-from flexure.blocks.flexures.bodies.recovery import Recovery, assembled
+from flexure.blocks.flexures.bodies.recovery import Recovery, assembled, stress_stiffness
 from flexure.blocks.flexures.sections.materials import Material
 from flexure.diagrams.values.arrays import FloatArray
 
@@ -32,19 +32,21 @@ def plate_matrices(
     Bathe and Dvorkin 1985). There is no rotation about the normal, since nodes only move. K is that
     of T u = (u₊ + u₋, u₊ - u₋)/√2, in which bending is no small difference of large entries.
     """
+    import scipy.sparse as sparse
+    from scipy.linalg import block_diag
+
     cells, count = mesh.cells, len(mesh.points)
     x = mesh.points[cells]
     h = thickness / np.sqrt(3.0)
     E, nu = material.youngs_modulus, material.poissons_ratio
     G = 0.5 * E / (1.0 + nu)
     C = E / (1.0 - nu**2) * np.array([[1.0, nu, 0.0], [nu, 1.0, 0.0], [0.0, 0.0, 0.5 * (1.0 - nu)]])
-    D = np.zeros((9, 9))
-    D[:3, :3], D[3:6, 3:6] = thickness * C, thickness**3 / 12.0 * C
-    D[6, 6] = D[7, 7] = _SHEAR * G * thickness
-    D[8, 8] = E * thickness
+    shear = _SHEAR * G * thickness * np.eye(2)
+    D = block_diag(thickness * C, thickness**3 / 12.0 * C, shear, [E * thickness])
     K, coupled, inner, m = (np.zeros((len(cells), *s)) for s in ((24, 24), (4, 24), (4, 4), (4, 4)))
     _, at_middle = _shape(x, np.zeros(2))
-    for point in _CORNERS / np.sqrt(3.0):
+    points = _CORNERS / np.sqrt(3.0)  # of the quadrature
+    for point in points:
         N, J = _shape(x, point)
         weight = np.linalg.det(J)[:, np.newaxis, np.newaxis]
         upper, lower = np.split(_strains(x, point, h), 2, axis=2)
@@ -57,19 +59,12 @@ def plate_matrices(
         inner += weight * (A.transpose(0, 2, 1) @ (D[:3, :3] @ A))
         m += 0.5 * material.density * thickness * weight * np.outer(N, N)
     K -= coupled.transpose(0, 2, 1) @ np.linalg.solve(inner, coupled)
-    import scipy.sparse as sparse
-
     nodes = np.concatenate([cells, cells + count], axis=1)
     dofs = (3 * nodes[:, :, np.newaxis] + np.arange(3)).reshape(-1, 24)
     (layer,) = assembled(cells, count, m[..., np.newaxis, np.newaxis])
     both = np.sqrt(0.5) * np.array([[1.0, 1.0], [1.0, -1.0]])
     T = sparse.kron(both, sparse.eye_array(3 * count), format="csr")
-    sides = np.array([0.5, -0.5])[:, np.newaxis, np.newaxis]
-    flat = np.broadcast_to(mesh.points, (2, count, 2))
-    points = np.concatenate([flat, np.broadcast_to(h * sides, (2, count, 1))], axis=2)
-    middles = np.broadcast_to(x.mean(axis=1), (2, len(cells), 2))
-    faces = np.broadcast_to(thickness * sides, (2, len(cells), 1))
-    places = np.concatenate([middles, faces], axis=2).reshape(-1, 3)
+    places = _on_both_sides(x.mean(axis=1), thickness)
 
     def strains(shapes: FloatArray) -> FloatArray:
         return _strains(x, np.zeros(2), h) @ shapes[dofs]
@@ -82,22 +77,23 @@ def plate_matrices(
 
     def stiffening(strained: FloatArray, shapes: FloatArray) -> FloatArray:
         forces = thickness * (C @ strains(strained)[:, :3])
-        forces = forces[:, [[0, 2], [2, 1]]]
         middle = 0.5 * (shapes[: 3 * count] + shapes[3 * count :])
         moved = middle.reshape(count, 3, -1)[cells]
-        found = np.zeros((strained.shape[1], shapes.shape[1], shapes.shape[1]))
-        for point in _CORNERS / np.sqrt(3.0):
-            _, J = _shape(x, point)
-            G = np.einsum("ebi,eian->eabn", _cartesian(J, point), moved, optimize=True)
-            weighted = forces * np.linalg.det(J)[:, np.newaxis, np.newaxis, np.newaxis]
-            for c, each in enumerate(np.moveaxis(weighted, -1, 0)):
-                carried = each[:, np.newaxis] @ G
-                found[c] += np.einsum("eabn,eabm->nm", G, carried, optimize=True)
-        return found
+        J = np.stack([_shape(x, point)[1] for point in points], axis=1)
+        slopes = [_cartesian(J[:, q], point) for q, point in enumerate(points)]
+        G = np.einsum("eqbi,eian->eqabn", np.stack(slopes, axis=1), moved, optimize=True)
+        weights = np.linalg.det(J)[..., np.newaxis, np.newaxis, np.newaxis]
+        return stress_stiffness(forces[:, np.newaxis, [[0, 2], [2, 1]]] * weights, G)
 
     (K,) = assembled(nodes, 2 * count, K.reshape(-1, 8, 3, 8, 3).swapaxes(2, 3))
     masses = sparse.block_diag([layer, layer], format="csr")
-    return masses, K, points.reshape(-1, 3), Recovery(places, stresses, stiffening), T
+    return masses, K, _on_both_sides(mesh.points, h), Recovery(places, stresses, stiffening), T
+
+
+def _on_both_sides(points: FloatArray, height: float) -> FloatArray:
+    """Return points (x, y) at z = height/2, and then at -height/2."""
+    z = np.repeat([0.5 * height, -0.5 * height], len(points))
+    return np.column_stack([np.tile(points, (2, 1)), z])
 
 
 def _slopes(point: FloatArray) -> FloatArray:

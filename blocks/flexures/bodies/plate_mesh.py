@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from flexure.diagrams.checks.arguments import count_of, mapping
-from flexure.diagrams.checks.errors import ValueRefusedError
-from flexure.diagrams.values.arrays import FloatArray, as_numbers, bounded, check_bounds
+from flexure.blocks.flexures.sections.polygon_constants import crossed
+from flexure.diagrams.checks.arguments import count_of, mapping, require_that
+from flexure.diagrams.values.arrays import as_numbers, bounded, check_bounds
 
 _FLAT = 1e-9  # of the square of the size: cells without an area
 _LARGEST = 1e6  # m
@@ -64,49 +64,35 @@ class PlateMesh:
     ) -> None:
         self.points = as_numbers(points, _ATTEMPT)
         self.cells = node_numbers(cells, _ATTEMPT)
-        self.sets: dict[str, npt.NDArray[np.intp]] = {}
-        for name, each in mapping({} if sets is None else sets, "node numbers", _ATTEMPT).items():
-            self.sets[name] = np.unique(node_numbers(each, _ATTEMPT))
-        if self.points.ndim != 2 or self.points.shape[1] != 2 or self.cells.shape[1:] != (4,):
-            raise ValueRefusedError(
-                _ATTEMPT,
-                expected="points of shape (m, 2) and cells of shape (e, 4)",
-                found=f"shapes {self.points.shape} and {self.cells.shape}",
-            )
+        given = mapping({} if sets is None else sets, "node numbers", _ATTEMPT)
+        self.sets = {name: np.unique(node_numbers(each, _ATTEMPT)) for name, each in given.items()}
+        fits = self.points.ndim == 2 and self.points.shape[1] == 2 and self.cells.shape[1:] == (4,)
+        found = f"shapes {self.points.shape} and {self.cells.shape}"
+        require_that(fits, _ATTEMPT, "points of shape (m, 2) and cells of shape (e, 4)", found)
         check_bounds(self.points, _ATTEMPT, lower=-_LARGEST, upper=_LARGEST, unit="m")
-        used = np.concatenate([self.cells.ravel(), *self.sets.values()])
-        if not len(self.cells) or used.min() < 0 or used.max() >= len(self.points):
-            raise ValueRefusedError(
-                _ATTEMPT,
-                expected=f"cells and sets of nodes from 0 to {len(self.points) - 1}",
-                found=f"nodes from {used.min()} to {used.max()}" if len(used) else "no cells",
-            )
+        used, last = np.concatenate([self.cells.ravel(), *self.sets.values()]), len(self.points) - 1
+        fits = len(self.cells) and used.min() >= 0 and used.max() <= last
+        found = f"nodes from {used.min()} to {used.max()}" if len(used) else "no cells"
+        require_that(fits, _ATTEMPT, f"cells and sets of nodes from 0 to {last}", found)
         nodes = np.sort(self.cells, axis=1)
         nodes[:, 1:][nodes[:, 1:] == nodes[:, :-1]] = -1  # a triangle may repeat any corner
         _, firsts, counts = np.unique(
             np.sort(nodes, axis=1), axis=0, return_index=True, return_counts=True
         )
-        if len(firsts) < len(nodes):
-            raise ValueRefusedError(
-                _ATTEMPT,
-                expected="each cell once",
-                found=f"several with the nodes of cell {firsts[counts > 1].min()}",
-                remedy="Remove the copies, each of which would add mass and stiffness",
-            )
+        copied = firsts[counts > 1]
+        found = f"several with the nodes of cell {min(copied, default=0)}"
+        remedy = "Remove the copies, each of which would add mass and stiffness"
+        require_that(not len(copied), _ATTEMPT, "each cell once", found, remedy)
         corners = self.points[self.cells]
         sides = corners[:, _NEXT] - corners
-        turns = _crossed(sides, sides[:, _NEXT])
-        area = 0.5 * _crossed(corners[:, 2] - corners[:, 0], corners[:, 3] - corners[:, 1])
-        size = float(np.ptp(self.points, axis=0).max())
-        odd = np.abs(area) <= _FLAT * size**2
-        odd |= (turns * np.sign(area)[:, np.newaxis] < -_FLAT * size**2).any(axis=1)
-        if odd.any():
-            raise ValueRefusedError(
-                _ATTEMPT,
-                expected="convex cells with an area",
-                found=f"{odd.sum()} others, number {np.flatnonzero(odd)[0]} first",
-                remedy="List the corners of each cell around it",
-            )
+        turns = crossed(sides, sides[:, _NEXT])
+        area = 0.5 * crossed(corners[:, 2] - corners[:, 0], corners[:, 3] - corners[:, 1])
+        flat = _FLAT * float(np.ptp(self.points, axis=0).max()) ** 2
+        turns_back = (turns * np.sign(area)[:, np.newaxis] < -flat).any(axis=1)
+        odd = np.flatnonzero((np.abs(area) <= flat) | turns_back)
+        found = f"{len(odd)} others, number {min(odd, default=0)} first"
+        remedy = "List the corners of each cell around it"
+        require_that(not len(odd), _ATTEMPT, "convex cells with an area", found, remedy)
         self.cells[area < 0.0] = self.cells[area < 0.0, ::-1]
 
     @classmethod
@@ -133,12 +119,8 @@ class PlateMesh:
             np.linspace(0.0, a, nx + 1), np.linspace(-0.5 * b, 0.5 * b, ny + 1), indexing="ij"
         )
         numbers = np.arange(x.size).reshape(x.shape)
-        edges = {
-            "left": numbers[0],
-            "right": numbers[-1],
-            "bottom": numbers[:, 0],
-            "top": numbers[:, -1],
-        }
+        sides = numbers[0], numbers[-1], numbers[:, 0], numbers[:, -1]
+        edges = dict(zip(("left", "right", "bottom", "top"), sides, strict=True))
         return cls(np.stack([x.ravel(), y.ravel()], axis=1), _strip(numbers), edges)
 
     @classmethod
@@ -230,11 +212,6 @@ def arc_radius(inner: float, outer: float, sweep: float) -> float:
     return 0.5 * (float(np.sqrt(inner**2 + square)) + inner)
 
 
-def _crossed(a: FloatArray, b: FloatArray) -> FloatArray:
-    """Return the z component of cross products of vectors in the plane."""
-    return np.asarray(a[..., 0] * b[..., 1] - a[..., 1] * b[..., 0])
-
-
 def _strip(numbers: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
     """Return the cells of a grid of nodes."""
     corners = numbers[:-1, :-1], numbers[1:, :-1], numbers[1:, 1:], numbers[:-1, 1:]
@@ -249,12 +226,10 @@ def _positive(name: str, value: float, **bounds: Any) -> float:
 
 def _counts(cells: Any, least: tuple[int, int] = (1, 1)) -> tuple[int, int]:
     """Return two numbers of cells."""
-    if not isinstance(cells, tuple) or len(cells) != 2:
-        raise ValueRefusedError(_ATTEMPT, expected="cells, two numbers of them", found=f"{cells!r}")
-    first, second = (
-        count_of(each, "cells", _ATTEMPT, minimum=low)
-        for each, low in zip(cells, least, strict=True)
-    )
+    fits = isinstance(cells, tuple) and len(cells) == 2
+    require_that(fits, _ATTEMPT, "cells, two numbers of them", f"{cells!r}")
+    pairs = zip(cells, least, strict=True)
+    first, second = (count_of(each, "cells", _ATTEMPT, minimum=low) for each, low in pairs)
     return first, second
 
 
@@ -262,11 +237,7 @@ def node_numbers(value: npt.ArrayLike, attempt: str) -> npt.NDArray[np.intp]:
     """Return numbers of nodes, after checks that they are whole, and no mask."""
     numbers = as_numbers(value, attempt)
     is_mask = np.asarray(value).dtype == bool and numbers.size > 0
-    if is_mask or not np.all((numbers == np.rint(numbers)) & (np.abs(numbers) < _MOST)):
-        raise ValueRefusedError(
-            attempt,
-            expected="whole numbers of nodes",
-            found="a mask of bool" if is_mask else "others",
-            remedy="Pass np.flatnonzero(mask)" if is_mask else "",
-        )
+    are_whole = np.all((numbers == np.rint(numbers)) & (np.abs(numbers) < _MOST))
+    found, remedy = ("a mask of bool", "Pass np.flatnonzero(mask)") if is_mask else ("others", "")
+    require_that(are_whole and not is_mask, attempt, "whole numbers of nodes", found, remedy)
     return numbers.astype(np.intp)

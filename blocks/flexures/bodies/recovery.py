@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from flexure.diagrams.checks.arguments import require
-from flexure.diagrams.checks.errors import ValueRefusedError
+from flexure.diagrams.checks.arguments import require, require_that
 from flexure.diagrams.values.arrays import FloatArray, as_numbers
 
 
@@ -37,7 +36,7 @@ def assembled(nodes: npt.NDArray[np.intp], count: int, *blocks: FloatArray) -> l
     keys = (nodes[:, :, np.newaxis] * count + nodes[:, np.newaxis, :]).ravel()
     order = np.argsort(keys, kind="stable")
     ordered = keys[order]
-    first = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]]))
+    first = np.flatnonzero(np.diff(ordered, prepend=-1))
     row, column = np.divmod(ordered[first], count)
     starts = np.concatenate([[0], np.cumsum(np.bincount(row, minlength=count))])
     size = len(first), len(order)
@@ -48,6 +47,16 @@ def assembled(nodes: npt.NDArray[np.intp], count: int, *blocks: FloatArray) -> l
         data = (sums @ each.reshape(-1, k * k)).reshape(-1, k, k)
         found.append(sparse.bsr_array((data, column, starts), shape=(k * count, k * count)))
     return found
+
+
+def stress_stiffness(stresses: FloatArray, gradients: FloatArray) -> FloatArray:
+    """Return Σ ∂u_a/∂x_b σ_bd ∂u_a/∂x_d over points of elements, as (c, n, n).
+
+    Stresses have the shape (e, q, b, d, c) and contain weights; gradients have (e, q, a, b, n).
+    """
+    size = np.prod(gradients.shape[:-1], dtype=int), gradients.shape[-1]
+    rows, parts = gradients.reshape(size).T, np.moveaxis(stresses, -1, 0)
+    return np.stack([rows @ (part[:, :, np.newaxis] @ gradients).reshape(size) for part in parts])
 
 
 def equivalent(stresses: FloatArray) -> FloatArray:
@@ -66,10 +75,8 @@ def recovery_of(given: Any, size: int, attempt: str) -> Recovery:
     require(pair, given, attempt, "recovery, a pair of points and matrix")
     points = as_numbers(given[0], attempt)
     matrix: Any = given[1] if sparse.issparse(given[1]) else as_numbers(given[1], attempt)
-    if points.ndim != 2 or points.shape[1] != 3 or matrix.shape != (6 * len(points), size):
-        raise ValueRefusedError(
-            attempt,
-            expected="points of shape (p, 3) and a matrix of shape (6 p, 3 m) for recovery",
-            found=f"shapes {points.shape} and {matrix.shape}, with 3 m = {size}",
-        )
+    fits = points.ndim == 2 and points.shape[1] == 3 and matrix.shape == (6 * len(points), size)
+    expected = "points of shape (p, 3) and a matrix of shape (6 p, 3 m) for recovery"
+    found = f"shapes {points.shape} and {matrix.shape}, with 3 m = {size}"
+    require_that(fits, attempt, expected, found)
     return Recovery(points, lambda u: np.asarray(matrix @ u).reshape(len(points), 6, u.shape[1]))

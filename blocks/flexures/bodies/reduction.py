@@ -12,7 +12,7 @@ import numpy.typing as npt
 from flexure.blocks.flexures.bodies.dissection import Cholesky
 from flexure.blocks.flexures.bodies.plate_mesh import node_numbers
 from flexure.blocks.flexures.bodies.recovery import Recovery
-from flexure.diagrams.checks.arguments import mapping
+from flexure.diagrams.checks.arguments import mapping, require_that
 from flexure.diagrams.checks.errors import ValueRefusedError
 from flexure.diagrams.values.arrays import FloatArray, as_numbers, check_bounds, check_name
 
@@ -133,12 +133,10 @@ def given_matrices(
     points = as_numbers(nodes, attempt)
     M, K = (each if sparse.issparse(each) else as_numbers(each, attempt) for each in (M, K))
     count = points.shape[0] if points.ndim else 0
-    if points.shape[1:] != (3,) or M.shape != K.shape or M.shape != (3 * count, 3 * count):
-        raise ValueRefusedError(
-            attempt,
-            expected="nodes of shape (m, 3), and M and K of shape (3 m, 3 m): x, y, z of each node",
-            found=f"nodes of shape {points.shape}, M of {M.shape} and K of {K.shape}",
-        )
+    fits = points.shape[1:] == (3,) and M.shape == K.shape == (3 * count, 3 * count)
+    expected = "nodes of shape (m, 3), and M and K of shape (3 m, 3 m): x, y, z of each node"
+    found = f"nodes of shape {points.shape}, M of {M.shape} and K of {K.shape}"
+    require_that(fits, attempt, expected, found)
     m = _scalar_mass(sparse.csr_array(M, dtype=float), attempt)
     K = sparse.bsr_array(K, blocksize=(3, 3), dtype=float, copy=True)
     K.eliminate_zeros()
@@ -168,19 +166,17 @@ def reduce_body(
     sets = _node_sets(interfaces, count, attempt)
     origins = np.stack([points[each].mean(axis=0) for each in sets.values()])
     T = sparse.eye_array(3 * count, format="csr") if basis is None else basis
-    rigid = T @ _rigid_motions(points - origins[0])
+    r = points - origins[0]
+    rigid = T @ _rigid_motions(r)
     left = abs(K @ rigid).max(axis=0) / abs(rigid).max(axis=0)
-    if np.any(left > _RIGID * np.abs(K.data).max(initial=0.0)):
-        raise ValueRefusedError(
-            attempt,
-            expected="a stiffness matrix of a free body, which rigid motions do not strain",
-            found=f"forces of {left.max():.3g} N per unit of a rigid motion",
-            remedy="Assemble K without supports; interfaces hold the body",
-        )
-    none = Recovery(np.zeros((0, 3)), lambda u: np.zeros((0, 6, u.shape[1])))
-    known = none if recovery is None else recovery
+    is_free = not np.any(left > _RIGID * np.abs(K.data).max(initial=0.0))
+    expected = "a stiffness matrix of a free body, which rigid motions do not strain"
+    found = f"forces of {left.max():.3g} N per unit of a rigid motion"
+    remedy = "Assemble K without supports; interfaces hold the body"
+    require_that(is_free, attempt, expected, found, remedy)
+    known = recovery or Recovery(np.zeros((0, 3)), lambda u: np.zeros((0, 6, u.shape[1])))
     start = np.random.default_rng(0).normal(size=(3 * count, modes + 1 + _MORE))
-    spun = np.asarray(T @ _spin_loads(m, points - origins[0]))
+    spun = np.asarray(T @ _spin_loads(m, r))
     if known.stiffening is None:
         spun = spun[:, :0]
     loads = np.concatenate([_inertia(m, start), spun], axis=1)
@@ -198,10 +194,10 @@ def reduce_body(
     shapes = np.concatenate([held.statics[:, 6:], vectors], axis=1)
     stiffness = shapes.T @ (K @ shapes)
     shapes = T @ shapes
-    fields = np.concatenate([(points - origins[0]).reshape(-1, 1), shapes], axis=1)
+    fields = np.concatenate([r.reshape(-1, 1), shapes], axis=1)
     parts = [fields[axis::3] for axis in range(3)]
     moved = [m @ part for part in parts]
-    by_spin, by_force = _stiffening(K, T, points - origins[0], sets, held, spun, shapes, known)
+    by_spin, by_force = _stiffening(held, r, spun, shapes, known)
     second = np.stack([[a.T @ b for b in moved] for a in parts])
     of_mass = np.sqrt(np.einsum("aaii->i", second))
     of_stiffness = np.sqrt(np.diagonal(stiffness))
@@ -216,7 +212,7 @@ def reduce_body(
         shapes.reshape(count, 3, -1),
         points,
         float(following),
-        _omitted(K, held, vectors, inertial, carried),
+        _omitted(held, vectors, inertial, carried),
         known.points,
         known.stresses(shapes),
         _rounded(by_spin, np.outer(of_stiffness, of_stiffness)),
@@ -235,57 +231,48 @@ def _inertia(m: Any, u: FloatArray) -> FloatArray:
     return np.asarray((m @ u.reshape(m.shape[0], -1)).reshape(u.shape))
 
 
-#: Axes of which each gives a component of the products of angular velocities.
-_PAIRS = tuple((p, q) for p in range(3) for q in range(p, 3))
+#: Axes of which each gives a component of the products of angular velocities, and its number.
+_P, _Q = np.triu_indices(3)
+_NUMBER = np.array([[0, 1, 2], [1, 3, 4], [2, 4, 5]])
 
 
 def _spin_loads(m: Any, r: FloatArray) -> FloatArray:
     """Return the forces (3 m, 6) of unit products of angular velocities on nodes at r."""
-    axes = np.eye(3)
-    fields = [np.outer(r[:, p], axes[q]) + np.outer(r[:, q], axes[p]) for p, q in _PAIRS]
-    return -0.5 * _inertia(m, np.stack([each.ravel() for each in fields], axis=1))
+    axes, x = np.eye(3), r[:, np.newaxis]
+    fields = x[..., _P] * axes[:, _Q] + x[..., _Q] * axes[:, _P]
+    return -0.5 * _inertia(m, fields.reshape(-1, len(_P)))
 
 
 def _stiffening(
-    K: Any,
-    T: Any,
-    r: FloatArray,
-    sets: Mapping[str, npt.NDArray[np.intp]],
-    held: _Held,
-    loads: FloatArray,
-    shapes: FloatArray,
-    known: Recovery,
+    held: _Held, r: FloatArray, loads: FloatArray, shapes: FloatArray, known: Recovery
 ) -> tuple[FloatArray, FloatArray]:
     """Return the stiffness by spin and by forces at interfaces; see `ReducedBody`."""
     n, width = shapes.shape[1], held.statics.shape[1] - 6
     if known.stiffening is None:
         return np.zeros((3, 3, n, n)), np.zeros((width, n, n))
-    b = held.statics[:, 6:]
+    b, K, T = held.statics[:, 6:], held.K, held.T
     u = np.concatenate([held.loaded, b @ np.linalg.inv(b.T @ (K @ b))], axis=1)
     found = known.stiffening(T @ u, shapes)
     forces = K @ u
-    forces[:, : len(_PAIRS)] -= loads
+    forces[:, : len(_P)] -= loads
     forces = T @ forces
-    for k, each in enumerate(list(sets.values())[1:]):  # θ × (θ × x)/2 of nodes on interfaces
+    for k, each in enumerate(list(held.sets.values())[1:]):  # θ × (θ × x)/2 of nodes on interfaces
         x = r[each] - r[each].mean(axis=0)
         FX = np.einsum("iac,ib->cab", forces[_unknowns(each)].reshape(len(each), 3, -1), x)
         traces = np.einsum("caa->c", FX)[:, np.newaxis, np.newaxis]
         turned = slice(6 * k, 6 * k + 3)
         found[:, turned, turned] += 0.5 * (FX + FX.swapaxes(1, 2)) - traces * np.eye(3)
-    by_spin = np.zeros((3, 3, n, n))
-    for (p, q), each in zip(_PAIRS, found, strict=False):
-        by_spin[p, q] = by_spin[q, p] = each
-    return by_spin, found[len(_PAIRS) :]
+    return found[_NUMBER], found[len(_P) :]
 
 
-def _omitted(K: Any, held: _Held, kept: FloatArray, load: FloatArray, carried: FloatArray) -> float:
+def _omitted(held: _Held, kept: FloatArray, load: FloatArray, carried: FloatArray) -> float:
     """Return the greatest (Σ p² / ω²) of omitted modes over the mass, by motions of interfaces."""
     # The sum over all modes is the static response to the inertia of the constraint modes.
     from scipy.linalg import eigvalsh
 
     of_all = load[held.free].T @ carried
     shares = kept.T @ load
-    of_kept = shares.T @ np.linalg.solve(kept.T @ (K @ kept), shares)
+    of_kept = shares.T @ np.linalg.solve(kept.T @ (held.K @ kept), shares)
     greatest = eigvalsh(of_all - of_kept, held.statics.T @ load)[-1]
     return float(max(greatest, 0.0))
 
@@ -296,13 +283,10 @@ def _scalar_mass(M: Any, attempt: str) -> Any:
     scale = abs(M).max() if M.nnz else 0.0
     parts = [M[a::3, b::3] - (m if a == b else 0 * m) for a in range(3) for b in range(3)]
     off = max((abs(part).max() for part in parts if part.nnz), default=0.0)
-    if not scale or off > _RIGID * scale:
-        raise ValueRefusedError(
-            attempt,
-            expected="a positive mass that is the same along x, y and z, with no product of them",
-            found="no mass" if not scale else f"a difference of {off:.3g} kg",
-            remedy="Use elements that have displacements of nodes as their only unknowns",
-        )
+    expected = "a positive mass that is the same along x, y and z, with no product of them"
+    found = f"a difference of {off:.3g} kg" if scale else "no mass"
+    remedy = "Use elements that have displacements of nodes as their only unknowns"
+    require_that(scale and not off > _RIGID * scale, attempt, expected, found, remedy)
     return m
 
 
@@ -310,19 +294,19 @@ def _node_sets(
     interfaces: Mapping[str, npt.ArrayLike], count: int, attempt: str
 ) -> dict[str, npt.NDArray[np.intp]]:
     """Return checked node sets."""
-    sets: dict[str, npt.NDArray[np.intp]] = {}
-    for name, each in mapping(interfaces, "node numbers by interfaces", attempt).items():
-        sets[check_name(name, "an interface")] = np.unique(node_numbers(each, attempt))
+    given = mapping(interfaces, "node numbers by interfaces", attempt)
+    sets = {
+        check_name(name, "an interface"): np.unique(node_numbers(each, attempt))
+        for name, each in given.items()
+    }
     wanted = "at least one interface, each of three nodes or more that no other one has"
-    found = "none" if not sets else ""
+    require_that(sets, attempt, wanted, "none")
     taken = np.zeros(count, dtype=bool)
     for name, each in sets.items():
-        if len(each) < 3 or each[0] < 0 or each[-1] >= count or taken[each].any():
-            found = f"'{name}' with {len(each)} nodes, taken or absent ones among them"
-            break
+        fits = len(each) >= 3 and each[0] >= 0 and each[-1] < count and not taken[each].any()
+        found = f"'{name}' with {len(each)} nodes, taken or absent ones among them"
+        require_that(fits, attempt, wanted, found)
         taken[each] = True
-    if found:
-        raise ValueRefusedError(attempt, expected=wanted, found=found)
     return sets
 
 
@@ -342,21 +326,15 @@ def require_one_piece(links: npt.NDArray[np.intp], count: int, expected: str, at
 
     graph = sparse.coo_array((np.ones(links.shape[1]), tuple(links)), shape=(count, count))
     parts = int(connected_components(graph, directed=False)[0])
-    if parts > 1:
-        raise ValueRefusedError(
-            attempt,
-            expected=expected,
-            found=f"{parts} parts that share no nodes",
-            remedy="Merge coincident nodes, or make a body of each part",
-        )
+    remedy = "Merge coincident nodes, or make a body of each part"
+    require_that(parts <= 1, attempt, expected, f"{parts} parts that share no nodes", remedy)
 
 
 def _rigid_motions(r: FloatArray) -> FloatArray:
     """Return the displacements (3 m, 6) of points at r for unit rotations and translations."""
-    turned = np.stack([np.cross(axis, r) for axis in np.eye(3)], axis=-1)
-    return np.concatenate([turned, np.broadcast_to(np.eye(3), turned.shape)], axis=-1).reshape(
-        -1, 6
-    )
+    turned = np.cross(np.eye(3), r[:, np.newaxis]).swapaxes(1, 2)
+    shifted = np.broadcast_to(np.eye(3), turned.shape)
+    return np.concatenate([turned, shifted], axis=-1).reshape(-1, 6)
 
 
 class _Held:
@@ -383,17 +361,15 @@ class _Held:
         import scipy.sparse as sparse
         from scipy.linalg import qr
 
+        self.K, self.T, self.sets = K, T, sets
         size, width = K.shape[0], 6 * len(sets)
         moved, fit = np.zeros((size, width)), np.zeros((size, width))
-        for k, each in enumerate(sets.values()):
+        for k, (name, each) in enumerate(sets.items()):
             dofs, columns = _unknowns(each), slice(6 * k, 6 * k + 6)
             R = (T @ _rigid_motions(points - origins[k]))[dofs]
-            if np.linalg.matrix_rank(R, tol=1e-9 * np.abs(R).max()) < 6:
-                raise ValueRefusedError(
-                    attempt,
-                    expected="interfaces with nodes that are not on one line",
-                    found=f"'{list(sets)[k]}' on a line",
-                )
+            fits = np.linalg.matrix_rank(R, tol=1e-9 * np.abs(R).max()) == 6
+            expected = "interfaces with nodes that are not on one line"
+            require_that(fits, attempt, expected, f"'{name}' on a line")
             moved[dofs, columns], fit[dofs, columns] = R, np.linalg.pinv(R).T
         nodes = np.arange(len(points))
         if coupling == "rigid":
@@ -499,9 +475,8 @@ def _held_modes(
         basis.append(x)
         loads.append(load)
         waiting = inertial[:, carried.shape[1] :]  # in the first step alone
-        x, found = np.split(
-            held.solve(np.concatenate([load, waiting], axis=1)), [load.shape[1]], axis=1
-        )
+        both = held.solve(np.concatenate([load, waiting], axis=1))
+        x, found = np.split(both, [load.shape[1]], axis=1)
         carried = np.concatenate([carried, found], axis=1)
         solved.append(x)
         column = np.concatenate([each.T @ x for each in loads])

@@ -8,10 +8,10 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from flexure.blocks.flexures.bodies.recovery import Recovery, assembled
+from flexure.blocks.flexures.bodies.recovery import Recovery, assembled, stress_stiffness
 from flexure.blocks.flexures.bodies.reduction import require_one_piece
 from flexure.blocks.flexures.sections.materials import Material
-from flexure.diagrams.checks.arguments import file_path, mapping, shown
+from flexure.diagrams.checks.arguments import file_path, mapping, require, require_that
 from flexure.diagrams.checks.errors import ValueRefusedError, quoted, suggestion, warn
 from flexure.diagrams.checks.extras import import_extra
 from flexure.diagrams.values.arrays import FloatArray, as_numbers
@@ -43,10 +43,8 @@ def solid_matrices(
     skfem = import_extra("skfem", "mesh", attempt)
     points, cells, kind, sets = _read(mesh, attempt)
     _check(points, cells, attempt)
-    make, element = {
-        "Tet": (skfem.MeshTet, skfem.ElementTetP2),
-        "Hex": (skfem.MeshHex, skfem.ElementHex2),
-    }[kind]
+    tetrahedra, hexahedra = (skfem.MeshTet, skfem.ElementTetP2), (skfem.MeshHex, skfem.ElementHex2)
+    make, element = tetrahedra if kind == "Tet" else hexahedra
     grid = make(points.T.copy(), cells.T.copy())
     basis = skfem.Basis(grid, element(), intorder=4)
     nodes, dofs = basis.doflocs.T, basis.element_dofs
@@ -55,8 +53,8 @@ def solid_matrices(
     mu, lame = E / (2.0 * (1.0 + nu)), E * nu / ((1.0 + nu) * (1.0 - 2.0 * nu))
     one = np.eye(3)
     # stiffness by products of gradients, of shape (3, 3, 3, 3)
-    law = lame * np.einsum("ca,db->cdab", one, one) + mu * np.einsum("cb,da->cdab", one, one)
-    law = (law + mu * np.einsum("cd,ab->cdab", one, one)).reshape(9, 9)
+    terms = (lame, "ca,db->cdab"), (mu, "cb,da->cdab"), (mu, "cd,ab->cdab")
+    law = sum(constant * np.einsum(each, one, one) for constant, each in terms).reshape(9, 9)
     size, count = len(dofs), len(nodes)
     blocks = np.empty((dofs.shape[1], size, size, 3, 3))
     slopes, weights = _slopes(basis), basis.dx[:, np.newaxis]
@@ -87,14 +85,7 @@ def solid_matrices(
         slopes = _slopes(few)
         sigma = _stresses(_gradients(slopes, dofs, strained), lame, mu) * few.dx[:, :, None, None]
         G = _gradients(slopes, dofs, shapes)
-        full = sigma[:, :, [[0, 3, 5], [3, 1, 4], [5, 4, 2]]]
-        size = full[..., 0].size, shapes.shape[1]
-        rows = G.reshape(size)
-        found = np.zeros((strained.shape[1], size[1], size[1]))
-        for c, each in enumerate(np.moveaxis(full, -1, 0)):
-            carried = each[:, :, np.newaxis] @ G
-            found[c] = rows.T @ carried.reshape(size)
-        return found
+        return stress_stiffness(sigma[:, :, [[0, 3, 5], [3, 1, 4], [5, 4, 2]]], G)
 
     return m.tocsr(), K, nodes, found, Recovery(points, stresses, stiffening)
 
@@ -133,12 +124,8 @@ def _read(mesh: Any, attempt: str) -> tuple[FloatArray, npt.NDArray[np.intp], st
             ) from error
     solid = [each for each in mesh.cells if each.type in _KINDS]
     kinds = {_KINDS[each.type] for each in solid}
-    if len(kinds) != 1:
-        raise ValueRefusedError(
-            attempt,
-            expected="a mesh of tetrahedra or of hexahedra",
-            found=f"cells of kind {quoted(sorted({each.type for each in mesh.cells}))}",
-        )
+    found = f"cells of kind {quoted(sorted({each.type for each in mesh.cells}))}"
+    require_that(len(kinds) == 1, attempt, "a mesh of tetrahedra or of hexahedra", found)
     kind = kinds.pop()
     corners = 4 if kind == "Tet" else 8
     cells = np.concatenate([each.data[:, :corners] for each in solid])
@@ -166,13 +153,8 @@ def _check(points: FloatArray, cells: npt.NDArray[np.intp], attempt: str) -> Non
     size = float(np.ptp(points, axis=0).max())
     edges = points[cells[:, 1:4]] - points[cells[:, :1]]
     flat = np.flatnonzero(~(np.abs(np.linalg.det(edges)) > (_FLAT * size) ** 3))
-    if len(flat):
-        raise ValueRefusedError(
-            attempt,
-            expected="cells with a volume",
-            found=f"{len(flat)} without one, number {flat[0]} first",
-            remedy="Repair the mesh",
-        )
+    found = f"{len(flat)} without one, number {min(flat, default=0)} first"
+    require_that(not len(flat), attempt, "cells with a volume", found, "Repair the mesh")
     links = np.stack([np.repeat(cells[:, 0], cells.shape[1]), cells.ravel()])
     require_one_piece(links, len(points), "a mesh in one piece", attempt)
     warn_of_millimeters(points)
@@ -206,32 +188,23 @@ def nodes_of(
     attempt: str,
 ) -> npt.NDArray[np.intp]:
     """Return the numbers of the nodes of an interface; of a set its corners, which come first."""
+    attempt = f"{attempt} with interface '{name}'"
     if isinstance(wanted, str):
-        if wanted not in sets:
-            raise ValueRefusedError(
-                f"{attempt} with interface '{name}'",
-                expected=f"one of the sets {quoted(sorted(sets))}",
-                found=f"'{wanted}'",
-                remedy=suggestion(wanted, sets),
-            )
+        expected = f"one of the sets {quoted(sorted(sets))}"
+        remedy = None if wanted in sets else suggestion(wanted, sets)
+        require_that(wanted in sets, attempt, expected, f"'{wanted}'", remedy)
         return sets[wanted]
     if callable(wanted):
         chosen = np.asarray(wanted(nodes))
-        if chosen.shape == (len(nodes),) and chosen.dtype == bool:
-            return np.flatnonzero(chosen)
-        raise ValueRefusedError(
-            f"{attempt} with interface '{name}'",
-            expected=f"a function that returns {len(nodes)} of bool, one for each position",
-            found=f"{chosen.dtype} of shape {chosen.shape}",
-        )
-    if isinstance(wanted, tuple) and len(wanted) == 2:
-        point, normal = (as_numbers(each, attempt) for each in wanted)
-        if point.shape == normal.shape == (3,) and np.any(normal):
-            size = float(np.ptp(corners, axis=0).max())
-            height = (nodes - point) @ (normal / np.linalg.norm(normal))
-            return np.flatnonzero(np.abs(height) < 1e-6 * size)
-    raise ValueRefusedError(
-        f"{attempt} with interface '{name}'",
-        expected="the name of a set, a plane (point, normal), or a function of positions",
-        found=shown(wanted),
-    )
+        fits = chosen.shape == (len(nodes),) and chosen.dtype == bool
+        expected = f"a function that returns {len(nodes)} of bool, one for each position"
+        require_that(fits, attempt, expected, f"{chosen.dtype} of shape {chosen.shape}")
+        return np.flatnonzero(chosen)
+    expected = "the name of a set, a plane (point, normal), or a function of positions"
+    require(isinstance(wanted, tuple) and len(wanted) == 2, wanted, attempt, expected)
+    point, normal = (as_numbers(each, attempt) for each in wanted)
+    is_plane = point.shape == normal.shape == (3,) and np.any(normal)
+    require(is_plane, wanted, attempt, expected)
+    size = float(np.ptp(corners, axis=0).max())
+    height = (nodes - point) @ (normal / np.linalg.norm(normal))
+    return np.flatnonzero(np.abs(height) < 1e-6 * size)

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from flexure.diagrams.checks.errors import ValueRefusedError
-from flexure.diagrams.values.arrays import FloatArray, as_numbers, check_bounds, show
+from flexure.diagrams.checks.arguments import require_that
+from flexure.diagrams.values.arrays import Array, FloatArray, as_numbers, check_bounds, show
 
 _ATTEMPT = "Cannot make a section of a polygon"
 _ACROSS = 5.0  # elements of second order across the mean thickness
@@ -34,48 +34,49 @@ class Rings(NamedTuple):
     @property
     def area(self) -> float:
         """The area, with those of holes taken off."""
-        a, b = self.starts, self.ends
-        return 0.5 * float(np.sum(a[:, 0] * b[:, 1] - a[:, 1] * b[:, 0]))
+        return 0.5 * float(np.sum(crossed(self.starts, self.ends)))
 
     def moments(self) -> tuple[float, FloatArray, FloatArray]:
         """Return the area, the centroid and ∫ r rᵀ dA about it, by Green's theorem."""
-        a, b = self.starts, self.ends
-        turn = a[:, 0] * b[:, 1] - a[:, 1] * b[:, 0]
-        area = self.area
-        center = (a + b).T @ turn / (6.0 * area)
+        a, b, area = self.starts, self.ends, self.area
+        center = (a + b).T @ crossed(a, b) / (6.0 * area)
         a, b = a - center, b - center
-        turn = a[:, 0] * b[:, 1] - a[:, 1] * b[:, 0]
-        c = a + b
-        second = (a.T * turn) @ a + (b.T * turn) @ b + (c.T * turn) @ c
-        return area, center, second / 24.0
+        second = sum((each.T * crossed(a, b)) @ each for each in (a, b, a + b))
+        return area, center, np.asarray(second) / 24.0
 
     def moved(self, center: FloatArray, R: FloatArray) -> Rings:
         """Return it about another point, in axes that are the columns of R."""
         return Rings([(ring - center) @ R for ring in self.rings])
 
+    def crossings(self, levels: Array, axis: int) -> tuple[Any, Any, FloatArray]:
+        """Return which sides begin above levels along an axis, which cross them, and where."""
+        a, b = (np.roll(each, 1 - axis, axis=1) for each in (self.starts, self.ends))
+        level = levels[:, np.newaxis]
+        above = a[:, 1] > level
+        crosses = above != (b[:, 1] > level)
+        rise = np.where(crosses, b[:, 1] - a[:, 1], 1.0)
+        return above, crosses, a[:, 0] + (level - a[:, 1]) / rise * (b[:, 0] - a[:, 0])
+
     def contain(self, points: FloatArray) -> npt.NDArray[np.bool_]:
         """Return which points are inside."""
-        a, b = self.starts, self.ends
-        y, level = points[:, :1], points[:, 1:]
-        crosses = (a[:, 1] > level) != (b[:, 1] > level)
-        rise = np.where(crosses, b[:, 1] - a[:, 1], 1.0)
-        at = a[:, 0] + (level - a[:, 1]) / rise * (b[:, 0] - a[:, 0])
-        return np.asarray(np.sum(crosses & (y < at), axis=1) % 2 == 1)
+        _, crosses, at = self.crossings(points[:, 1], 1)
+        return np.asarray(np.sum(crosses & (points[:, :1] < at), axis=1) % 2 == 1)
 
     def shear_factor(self, axis: int) -> float:
         """Return I²/(A ∫ Q²/b ds) along an axis, with the width b and the static moment Q."""
         area, _, second = self.moments()
-        a, b = (np.roll(each, 1 - axis, axis=1) for each in (self.starts, self.ends))
-        low, high = float(a[:, 1].min()), float(a[:, 1].max())
+        low, high = float(self.starts[:, axis].min()), float(self.starts[:, axis].max())
         step = (high - low) / _LINES
         levels = low + step * (np.arange(_LINES) + 0.5)
-        above = a[:, 1] > levels[:, np.newaxis]
-        crosses = above != (b[:, 1] > levels[:, np.newaxis])
-        rise = np.where(crosses, b[:, 1] - a[:, 1], 1.0)
-        at = a[:, 0] + (levels[:, np.newaxis] - a[:, 1]) / rise * (b[:, 0] - a[:, 0])
+        above, crosses, at = self.crossings(levels, axis)
         width = np.abs(np.sum(np.where(crosses, np.where(above, -at, at), 0.0), axis=1))
         static = np.cumsum(width * levels) * step - 0.5 * width * levels * step
         return float(second[axis, axis] ** 2 / (area * np.sum(static**2 / width) * step))
+
+
+def crossed(a: FloatArray, b: FloatArray) -> FloatArray:
+    """Return the x component of cross products of vectors (y, z)."""
+    return np.asarray(a[..., 0] * b[..., 1] - a[..., 1] * b[..., 0])
 
 
 def rings_of(corners: Any, holes: Any) -> Rings:
@@ -83,40 +84,26 @@ def rings_of(corners: Any, holes: Any) -> Rings:
     given = [as_numbers(each, _ATTEMPT) for each in (corners, *holes)]
     rings = []
     for k, ring in enumerate(given):
-        if ring.ndim != 2 or ring.shape[1:] != (2,) or len(ring) < 3:
-            raise ValueRefusedError(
-                _ATTEMPT,
-                expected="at least three corners (y, z) of each outline",
-                found=f"an array of shape {ring.shape}",
-            )
+        fits = ring.ndim == 2 and ring.shape[1:] == (2,) and len(ring) >= 3
+        expected = "at least three corners (y, z) of each outline"
+        require_that(fits, _ATTEMPT, expected, f"an array of shape {ring.shape}")
         check_bounds(ring, _ATTEMPT, unit="m")
         area = Rings([ring]).area
-        if abs(area) <= 1e-12 * np.prod(np.ptp(ring, axis=0)) or _crosses_itself(ring):
-            raise ValueRefusedError(
-                _ATTEMPT,
-                expected="an outline that encloses an area and does not cross itself",
-                found=f"{len(ring)} corners from ({show(ring[0, 0])}, {show(ring[0, 1])}) m",
-            )
+        is_flat = abs(area) <= 1e-12 * np.prod(np.ptp(ring, axis=0))
+        expected = "an outline that encloses an area and does not cross itself"
+        found = f"{len(ring)} corners from ({show(ring[0, 0])}, {show(ring[0, 1])}) m"
+        require_that(not is_flat and not _crosses_itself(ring), _ATTEMPT, expected, found)
         rings.append(ring if (area > 0.0) == (k == 0) else ring[::-1])
     outline = Rings(rings[:1])
-    for hole in rings[1:]:
-        if not np.all(outline.contain(hole)):
-            raise ValueRefusedError(
-                _ATTEMPT, expected="holes inside of the outline", found="one outside"
-            )
+    are_inside = all(np.all(outline.contain(hole)) for hole in rings[1:])
+    require_that(are_inside, _ATTEMPT, "holes inside of the outline", "one outside")
     return Rings(rings)
 
 
 def _crosses_itself(ring: FloatArray) -> bool:
     """Return whether two sides that are no neighbors cross."""
-    a, b = ring, np.roll(ring, -1, axis=0)
-
-    def side(p: FloatArray, q: FloatArray, r: FloatArray) -> FloatArray:
-        u, v = q - p, r - p
-        return np.sign(u[..., 0] * v[..., 1] - u[..., 1] * v[..., 0])
-
-    p, q = a[:, np.newaxis], b[:, np.newaxis]
-    apart = side(p, q, a[np.newaxis]) * side(p, q, b[np.newaxis])
+    p, q = ring[:, np.newaxis], np.roll(ring, -1, axis=0)[:, np.newaxis]
+    apart = np.sign(crossed(q - p, ring - p)) * np.sign(crossed(q - p, q[:, 0] - p))
     return bool(np.any((apart < 0.0) & (apart.T < 0.0)))
 
 
@@ -156,22 +143,19 @@ def torsion(rings: Rings) -> tuple[float, float]:
     The stress function has -∇²φ = 2, vanishes outside, and is constant around each hole of the area
     A_k, with ∮ ∂φ/∂n ds = 2 A_k. It is found with triangles of second order.
     """
-    from scipy.sparse import coo_matrix
+    from scipy.sparse import coo_array
     from scipy.sparse.linalg import spsolve
 
     points, of_ring, triangles, size = _mesh(rings)
     x = points[triangles]
     edges = np.sort(triangles[:, _EDGES], axis=2).reshape(-1, 2)
     unique, number, count = np.unique(edges, axis=0, return_inverse=True, return_counts=True)
-    nodes = np.hstack([triangles, len(points) + number.reshape(-1, 3)])
-    total = len(points) + len(unique)
-    ring = np.full(total, -1)
-    ring[: len(points)] = of_ring
-    ring[len(points) :] = np.where(count == 1, of_ring[unique[:, 0]], -1)
+    number = number.reshape(-1, 3)
+    nodes = np.hstack([triangles, len(points) + number])
+    ring = np.append(of_ring, np.where(count == 1, of_ring[unique[:, 0]], -1))
     # Slopes of the barycentric coordinates, and of the six shapes at the middles of the edges.
     side = np.roll(x, -2, axis=1) - np.roll(x, -1, axis=1)
-    a, b = x[:, 1] - x[:, 0], x[:, 2] - x[:, 0]
-    area = 0.5 * (a[:, 0] * b[:, 1] - a[:, 1] * b[:, 0])
+    area = 0.5 * crossed(side[:, 1], side[:, 2])
     slope = np.stack([-side[..., 1], side[..., 0]], axis=2) / (2.0 * area[:, None, None])
 
     def slopes(at: FloatArray) -> FloatArray:
@@ -182,38 +166,31 @@ def torsion(rings: Rings) -> tuple[float, float]:
     middles = [np.array([0.5 * (k in edge) for k in range(3)]) for edge in _EDGES]
     stiffness = sum(np.einsum("eik,ejk->eij", g, g) for g in map(slopes, middles))
     stiffness = stiffness * (area / 3.0)[:, None, None]
-    load = np.zeros(total)
-    np.add.at(load, nodes[:, 3:], (2.0 * area / 3.0)[:, np.newaxis])
-    # Nodes around a hole share one value, and those of the outline have none.
-    holes = len(rings.rings) - 1
-    unknown = np.where(ring > 0, ring - 1, -1)
-    inside = ring < 0
-    unknown[inside] = holes + np.arange(np.count_nonzero(inside))
-    free = unknown >= 0
-    size_reduced = holes + np.count_nonzero(inside)
-    shape = (total, size_reduced)
-    reduce = coo_matrix((np.ones(free.sum()), (np.flatnonzero(free), unknown[free])), shape=shape)
-    rows, columns = np.repeat(nodes, 6, axis=1), np.tile(nodes, (1, 6))
-    K = coo_matrix((stiffness.ravel(), (rows.ravel(), columns.ravel())), shape=(total, total))
-    f = reduce.T @ load
-    f[:holes] -= 2.0 * np.array([Rings([each]).area for each in rings.rings[1:]])
-    reduced = spsolve((reduce.T @ K.tocsr() @ reduce).tocsc(), f)
-    phi = reduce @ reduced
+    # Nodes around a hole share one value, and those of the outline, numbered last, have none.
+    holes, inside = len(rings.rings) - 1, ring < 0
+    last = holes + np.count_nonzero(inside)
+    unknown = np.where(ring > 0, ring - 1, last)
+    unknown[inside] = np.arange(holes, last)
+    place = unknown[nodes]
+    pairs = np.repeat(place, 6, axis=1).ravel(), np.tile(place, (1, 6)).ravel()
+    K: Any = coo_array((stiffness.ravel(), pairs), shape=(last + 1, last + 1)).tocsc()
+    f: Array = np.bincount(place[:, 3:].ravel(), np.repeat(2.0 * area / 3.0, 3), last + 1)[:last]
+    f[:holes] -= [2.0 * Rings([each]).area for each in rings.rings[1:]]
+    found = spsolve(K[:last, :last], f)
+    phi = np.append(found, 0.0)[place]
     greatest = 0.0
-    far = _distance_to_notches(rings, 0.5 * (points[unique[:, 0]] + points[unique[:, 1]])) > size
-    for k, at in enumerate(middles):
-        here = number.reshape(-1, 3)[:, k]
-        chosen = (count[here] == 1) & far[here]
-        steep = np.einsum("eik,ei->ek", slopes(at), phi[nodes])[chosen]
+    far = _distance_to_notches(rings, points[unique].mean(axis=1)) > size
+    for here, at in zip(number.T, middles, strict=True):
+        steep = np.einsum("eik,ei->ek", slopes(at), phi)[(count[here] == 1) & far[here]]
         greatest = max(greatest, float(np.max(np.linalg.norm(steep, axis=1), initial=0.0)))
-    return float(f @ reduced), greatest
+    return float(f @ found), greatest
 
 
 def _mesh(rings: Rings) -> tuple[FloatArray, Any, Any, float]:
     """Return points, the ring of each or -1, triangles, and the mean thickness over two."""
     from scipy.spatial import Delaunay, cKDTree
 
-    area, _, _ = rings.moments()
+    area = rings.area
     length = float(np.sum(np.linalg.norm(rings.ends - rings.starts, axis=1)))
     h = 2.0 * area / length / _ACROSS
     border, of_ring = [], []
@@ -224,43 +201,31 @@ def _mesh(rings: Rings) -> tuple[FloatArray, Any, Any, float]:
             of_ring += [k] * parts
     edge = np.concatenate(border)
     low, high = edge.min(axis=0), edge.max(axis=0)
-    rise = h * np.sqrt(0.75)
-    rows = np.arange(low[1], high[1], rise)
-    columns = np.arange(low[0], high[0], h)
-    y, z = np.meshgrid(columns, rows)
+    rows = np.arange(low[1], high[1], h * np.sqrt(0.75))
+    y, z = np.meshgrid(np.arange(low[0], high[0], h), rows)
     y = y + 0.5 * h * (np.arange(len(rows)) % 2)[:, np.newaxis]
     inner = np.column_stack([y.ravel(), z.ravel()])
     inner = inner[cKDTree(edge).query(inner)[0] > 0.7 * h]
     points = np.concatenate([edge, inner[rings.contain(inner)]])
-    triangles = Delaunay(points).simplices
+    triangles = Delaunay(points).simplices  # counter-clockwise
     x = points[triangles]
-    a, b = x[:, 1] - x[:, 0], x[:, 2] - x[:, 0]
-    twice = a[:, 0] * b[:, 1] - a[:, 1] * b[:, 0]
-    kept = rings.contain(x.mean(axis=1)) & (np.abs(twice) > 1e-9 * h * h)
-    triangles, twice = triangles[kept], twice[kept]
-    if abs(0.5 * np.sum(np.abs(twice)) - area) > 1e-3 * area:
-        raise ValueRefusedError(
-            _ATTEMPT,
-            expected="walls and gaps that are not much thinner than the mean wall",
-            found=f"an outline that triangles of {show(h)} m do not fill",
-            remedy="Omit small details, or give the constants to GeneralSection",
-        )
-    flipped = twice < 0.0
-    triangles[flipped] = triangles[flipped][:, [0, 2, 1]]
-    ring = np.full(len(points), -1)
-    ring[: len(edge)] = of_ring
+    twice = crossed(x[:, 1] - x[:, 0], x[:, 2] - x[:, 0])
+    kept = rings.contain(x.mean(axis=1)) & (twice > 1e-9 * h * h)
+    triangles = triangles[kept]
+    is_filled = abs(0.5 * np.sum(twice[kept]) - area) <= 1e-3 * area
+    expected = "walls and gaps that are not much thinner than the mean wall"
+    found = f"an outline that triangles of {show(h)} m do not fill"
+    remedy = "Omit small details, or give the constants to GeneralSection"
+    require_that(is_filled, _ATTEMPT, expected, found, remedy)
+    ring = np.append(of_ring, np.full(len(points) - len(edge), -1))
     return points, ring, triangles, area / length
 
 
 def _distance_to_notches(rings: Rings, points: FloatArray) -> FloatArray:
     """Return how far points are from re-entrant corners, where stress has no bound."""
-    notches = []
-    for ring in rings.rings:
-        u, v = ring - np.roll(ring, 1, axis=0), np.roll(ring, -1, axis=0) - ring
-        turn = u[:, 0] * v[:, 1] - u[:, 1] * v[:, 0]
-        sharp = turn < -0.2 * np.linalg.norm(u, axis=1) * np.linalg.norm(v, axis=1)
-        notches.append(ring[sharp])
-    corners = np.concatenate(notches)
-    if not len(corners):
-        return np.full(len(points), np.inf)
-    return np.asarray(np.min(np.linalg.norm(points[:, np.newaxis] - corners, axis=2), axis=1))
+    from scipy.spatial import cKDTree
+
+    before = np.concatenate([np.roll(ring, 1, axis=0) for ring in rings.rings])
+    u, v = rings.starts - before, rings.ends - rings.starts
+    sharp = crossed(u, v) < -0.2 * np.linalg.norm(u, axis=1) * np.linalg.norm(v, axis=1)
+    return np.asarray(cKDTree(rings.starts[sharp]).query(points)[0])

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -24,14 +25,14 @@ from flexure.blocks.forces.contacts.contact_shapes import (
     overlap_of_boxes,
     touches,
 )
-from flexure.blocks.forces.contacts.sticking_friction import StickingFriction, check_friction
+from flexure.blocks.forces.contacts.sticking_friction import StickingFriction, friction_constants
 from flexure.blocks.math import RigidTransform, compose_transforms, cross, dot, relative_pose
 from flexure.blocks.multibody.bodies.bodies import FrameLike
 from flexure.blocks.multibody.bodies.body_shape import BodyShape
 from flexure.blocks.multibody.force_elements.force_element import BodyForceElement
 from flexure.blocks.signals.waveforms import first_after
 from flexure.diagrams import scalars
-from flexure.diagrams.checks.arguments import flag, require
+from flexure.diagrams.checks.arguments import flag, require, require_that
 from flexure.diagrams.checks.errors import DeclarationError, EvaluationError
 from flexure.diagrams.values.arrays import Array, bounded
 from flexure.diagrams.values.events import Witness
@@ -42,6 +43,15 @@ from flexure.diagrams.values.state import DiscreteState
 _FIRST = (1e-6, 1e-4, 1e-2)
 _PART = 0.05  # of the time of an impact, in a fixed step that keeps its energy to half a percent
 _SLOW = 1e-3  # speed in m/s; slower impacts last longer, if the force is not linear
+# How the constants of friction are declared, in this order, beside their lower bound of 0.
+_FRICTION: dict[str, dict[str, Any]] = {
+    "friction": {},
+    "transition_velocity": {"unit": "m/s", "exclusive": True},
+    "tangential_stiffness": {"unit": "N/m", "exclusive": True},
+    "relaxation_time": {"unit": "s", "exclusive": True},
+    "static_friction": {},
+    "stribeck_velocity": {"unit": "m/s", "exclusive": True},
+}
 
 
 class Contact(BodyForceElement):
@@ -180,9 +190,11 @@ class Contact(BodyForceElement):
 
     drawn_as = ""
 
+    friction: NumericParameter | None = None
+    transition_velocity: NumericParameter  # where friction is smooth
     tangential_stiffness: NumericParameter  # where friction sticks, as the following
     relaxation_time: NumericParameter
-    static_friction: NumericParameter
+    static_friction: NumericParameter | None = None
     stribeck_velocity: NumericParameter
 
     def __init__(
@@ -206,9 +218,9 @@ class Contact(BodyForceElement):
     ) -> None:
         attempt = f"Cannot make contact '{name}'"
         A, B = self._shapes = contact_shape(shape_a, attempt), contact_shape(shape_b, attempt)
-        if all(each.kind == "half_space" for each in self._shapes):
-            raise DeclarationError(attempt, expected="a shape beside a half-space", found="two")
-        check_friction(
+        fits = {A.kind, B.kind} != {"half_space"}
+        require_that(fits, attempt, "a shape beside a half-space", "two", error=DeclarationError)
+        constants = friction_constants(
             attempt,
             friction=friction,
             transition_velocity=transition_velocity,
@@ -216,59 +228,37 @@ class Contact(BodyForceElement):
             static_friction=static_friction,
             stribeck_velocity=stribeck_velocity,
         )
-        places = len(touches(A, A.size, B, B.size, RigidTransform(np.eye(3), np.zeros(3))))
-        sticks = {
-            "z": 3 * places,
-            "name": "stretch",
-            "doc": "along the surface at each place, in m",
-        }
+        sticks = tangential_stiffness is not None
+        if sticks:
+            constants["relaxation_time"] = relaxation_time
+        places = len(touches(A, B, RigidTransform(np.eye(3), np.zeros(3))))
+        doc = "along the surface at each place, in m"
+        stretch = {"z": 3 * places, "name": "stretch", "doc": doc}
         frames = {"A": body_a, "B": body_b}
-        super().__init__(name, frames, states=sticks if tangential_stiffness is not None else None)
+        super().__init__(name, frames, states=stretch if sticks else None)
         self.exponent = bounded(exponent, f"{attempt} with this exponent", lower=1.0, upper=3.0)
         self._sizes = [self._declare_size(*each) for each in zip("ab", self._shapes, strict=True)]
         unit = "N/m" if self.exponent == 1.0 else ""  # no name for N/m^1.5
-        self.stiffness = self.declare_numeric_parameter(
-            "stiffness", stiffness, unit=unit, lower=0.0
-        )
-        self.damping = self.declare_numeric_parameter("damping", damping, unit="s/m", lower=0.0)
-        self.friction: NumericParameter | None = None
-        if friction is not None:
-            self.friction = self.declare_numeric_parameter("friction", friction, lower=0.0)
-        self._sticking: StickingFriction | None = None
-        if transition_velocity is not None:
-            self.transition_velocity = self.declare_numeric_parameter(
-                "transition_velocity", transition_velocity, unit="m/s", lower=0.0, exclusive=True
-            )
-        if tangential_stiffness is not None:
-            at = self.attachments[A.is_round or not B.is_round]
-            self._sticking = StickingFriction(
-                self, at, tangential_stiffness, relaxation_time, static_friction, stribeck_velocity
-            )
+        parameter = partial(self.declare_numeric_parameter, lower=0.0)
+        self.stiffness = parameter("stiffness", stiffness, unit=unit)
+        self.damping = parameter("damping", damping, unit="s/m")
+        for what in filter(constants.__contains__, _FRICTION):
+            setattr(self, what, parameter(what, constants[what], **_FRICTION[what]))
+        ground = self.attachments[A.is_round or not B.is_round]
+        self._sticking = StickingFriction(self, ground) if sticks else None
         own = [] if self.continuous_state is None else [self.continuous_state]
-        self._poses = self.declare_cache_entry(
-            "poses", self._calc_poses, prerequisites=self.position_ports
-        )
-        self.are_apart = self.declare_cache_entry(
-            "are_apart", self._calc_are_apart, prerequisites=[self._poses]
-        )
-        self._touches = self.declare_cache_entry(
-            "touches", self._calc_touches, prerequisites=[self._poses]
-        )
-        self.pushes = self.declare_cache_entry(
-            "pushes",
-            self._calc_pushes,
-            prerequisites=[self._touches, *self.position_ports, *self.velocity_ports, *own],
-        )
-        self.gap = self.declare_vector_output(
+        entry, output = self.declare_cache_entry, self.declare_vector_output
+        self._poses = entry("poses", self._calc_poses, prerequisites=self.position_ports)
+        self.are_apart = entry("are_apart", self._calc_are_apart, prerequisites=[self._poses])
+        self._touches = entry("touches", self._calc_touches, prerequisites=[self._poses])
+        read = [self._touches, *self.position_ports, *self.velocity_ports, *own]
+        self.pushes = entry("pushes", self._calc_pushes, prerequisites=read)
+        self.gap = output(
             "gap", 1, self._calc_gap, prerequisites=[self._touches], unit="m", doc="smallest gap"
         )
-        self.load = self.declare_vector_output(
-            "load",
-            1,
-            self._calc_load,
-            prerequisites=[self.pushes],
-            unit="N",
-            doc="sum of the normal forces",
+        doc = "sum of the normal forces"
+        self.load = output(
+            "load", 1, self._calc_load, prerequisites=[self.pushes], unit="N", doc=doc
         )
         self.beginning: DiscreteState | None = None
         if flag(watched, "watched", attempt):
@@ -340,13 +330,10 @@ class Contact(BodyForceElement):
         attempt = f"Cannot make contact '{name}' by Hertz's theory"
         shapes = contact_shape(shape_a, attempt), contact_shape(shape_b, attempt)
         kinds = [each.kind for each in shapes]
-        if "sphere" not in kinds or not {*kinds} <= {"sphere", "box", "half_space"}:
-            raise DeclarationError(
-                attempt,
-                expected="a sphere, and another sphere, a half-space or a box",
-                found=" and ".join(kinds),
-                remedy="Pass a stiffness to Contact instead",
-            )
+        fits = "sphere" in kinds and {*kinds} <= {"sphere", "box", "half_space"}
+        expected, found = "a sphere, and another sphere, a half-space or a box", " and ".join(kinds)
+        remedy = "Pass a stiffness to Contact instead"
+        require_that(fits, attempt, expected, found, remedy, error=DeclarationError)
         pair: Any = materials
         fits = isinstance(pair, (tuple, list)) and len(pair) == 2
         fits = fits and all(isinstance(each, Elastic) for each in pair)
@@ -401,9 +388,10 @@ class Contact(BodyForceElement):
             f"size_{label}", shape.size, unit="m", lower=0.0, doc=f"lengths of the {shape.kind}"
         )
 
-    def _size(self, k: int, context: Any) -> Array:
-        size = self._sizes[k]
-        return self._shapes[k].size if size is None else size(context)
+    def _sized(self, context: Any) -> list[ContactShape]:
+        """Return both shapes with the lengths of a context."""
+        pairs = zip(self._shapes, self._sizes, strict=True)
+        return [s if size is None else s._replace(size=size(context)) for s, size in pairs]
 
     # Equations -------------------------------------------------------------------------------
 
@@ -418,54 +406,48 @@ class Contact(BodyForceElement):
 
     def _calc_are_apart(self, context: Any) -> Array:
         """Return whether shapes are so far apart that there is no force, found at little cost."""
-        A, B = self._shapes
-        sizes = [self._size(k, context) for k in range(2)]
-        return are_apart(A, sizes[0], B, sizes[1], self._poses(context))
+        A, B = self._sized(context)
+        return are_apart(A, B, self._poses(context))
 
     def _calc_touches(self, context: Any) -> list[Touch]:
-        A, B = self._shapes
+        A, B = self._sized(context)
         X_WA, X_WB = self._poses(context)
-        sizes = [self._size(k, context) for k in range(2)]
         X_BA = relative_pose(X_WB, X_WA)
-        found = touches(A, sizes[0], B, sizes[1], X_BA)
+        found = touches(A, B, X_BA)
         if A.is_round and B.is_round:
-            found = [self._refuse_meeting(found[0], sizes[0][0] + sizes[1][0])]
+            meets = found[0].gap + (A.size[0] + B.size[0]) <= 0.0
+            found = self._refuse(
+                meets,
+                found,
+                "round shapes whose axes do not meet",
+                "axes that meet, between which a force has no direction",
+                "Place the bodies apart, or make the contact stiffer",
+            )
         if A.kind == B.kind == "box":
-            found = self._refuse_crossing(found, sizes, X_BA)
+            overlap = overlap_of_boxes(A, B, X_BA)
+            unseen = overlap + 2.0 * nearest(found).gap
+            rounding = 1e-7 * (np.max(A.size) + np.max(B.size))
+            found = self._refuse(
+                np.minimum(overlap, unseen) > rounding,
+                found,
+                "boxes of which one has a corner as deep in the other as they overlap",
+                "edges that cross, faces of equal size, or a corner beyond the middle",
+                "Round edges that may cross by capsules in contacts of their own",
+            )
         return [each.seen_through(X_WB) for each in found]
 
-    def _refuse_meeting(self, touch: Touch, radii: Array) -> Touch:
-        """Return the touch of round shapes, unless their axes meet."""
-        gap, *normal = scalars.refuse_where(
-            touch.gap + radii <= 0.0,
-            scalars.array([touch.gap, *touch.normal]),
-            lambda: EvaluationError(
-                f"Cannot evaluate the force of '{self.label}'",
-                expected="round shapes whose axes do not meet",
-                found="axes that meet, between which a force has no direction",
-                remedy="Place the bodies apart, or make the contact stiffer",
-            ),
-        )
-        return touch._replace(gap=gap, normal=scalars.array(normal))
+    def _refuse(self, condition: Any, found: list[Touch], *words: str) -> list[Touch]:
+        """Return touches, the first of which has no gap where a condition holds."""
 
-    def _refuse_crossing(
-        self, found: list[Touch], sizes: list[Array], X_BA: RigidTransform
-    ) -> list[Touch]:
-        """Return the touches of boxes, unless these overlap where no corner meets the other one."""
-        overlap = overlap_of_boxes(sizes[0], sizes[1], X_BA)
-        unseen = overlap + 2.0 * nearest(found).gap
-        rounding = 1e-7 * (np.max(sizes[0]) + np.max(sizes[1]))
-        gap = scalars.refuse_where(
-            np.minimum(overlap, unseen) > rounding,
-            scalars.array([found[0].gap]),
-            lambda: EvaluationError(
+        def error() -> EvaluationError:
+            attempt, (expected, what, remedy) = (
                 f"Cannot evaluate the force of '{self.label}'",
-                expected="boxes of which one has a corner as deep in the other as they overlap",
-                found="edges that cross, faces of equal size, or a corner beyond the middle",
-                remedy="Round edges that may cross by capsules in contacts of their own",
-            ),
-        )
-        return [found[0]._replace(gap=gap[0]), *found[1:]]
+                words,
+            )
+            return EvaluationError(attempt, expected=expected, found=what, remedy=remedy)
+
+        gap = scalars.refuse_where(condition, found[0].gap, error)
+        return [found[0]._replace(gap=gap), *found[1:]]
 
     def _calc_pushes(self, context: Any) -> list[Push]:
         law, found = self.law(context), []
@@ -480,17 +462,14 @@ class Contact(BodyForceElement):
             if self._sticking is not None:
                 friction = self._sticking.force(context, k, touch.normal, load, sliding)
             elif self.friction is not None:
-                friction = friction_force(
-                    load, sliding, self.friction(context), self.transition_velocity(context)
-                )
+                mu, slow = self.friction(context), self.transition_velocity(context)
+                friction = friction_force(load, sliding, mu, slow)
             found.append(Push(touch, rate, load, sliding, friction))
         return found
 
     def calc_time_derivatives(self, context: Any) -> Array:
         """Return the rates of the stretches; without a load they relax."""
-        if self._sticking is None:
-            return np.zeros(0)
-        return np.ravel(self._sticking.rates(context))
+        return np.zeros(0) if self._sticking is None else np.ravel(self._sticking.rates(context))
 
     def _smallest_gap(self, context: Any) -> Array:
         return nearest(self._touches(context)).gap
@@ -500,8 +479,7 @@ class Contact(BodyForceElement):
         gap = self._smallest_gap(context)
         if not all(each.is_round for each in self._shapes):
             return gap
-        radii = self._size(0, context)[0] + self._size(1, context)[0]
-        return gap * (gap + 2.0 * radii)
+        return gap * (gap + 2.0 * sum(each.size[0] for each in self._sized(context)))
 
     def _calc_gap(self, context: Any) -> Array:
         return scalars.array([self._smallest_gap(context)])
@@ -517,7 +495,7 @@ class Contact(BodyForceElement):
             closer = push.touch.gap < gap
             gap = np.where(closer, push.touch.gap, gap)
             rate = np.where(closer, push.rate, rate)
-        depth = sum(each.depth(self._size(k, context)) for k, each in enumerate(self._shapes))
+        depth = sum(each.depth() for each in self._sized(context))
         rises = rate >= 0.0  # not where it is NaN
         passage = np.where(rises, 0.0, depth / np.where(rises, 1.0, -rate))
         assert self.beginning is not None  # the event is declared with it
@@ -564,37 +542,34 @@ class Contact(BodyForceElement):
             total.append(F)
         return np.stack(total)
 
-    def _sum(self, context: Any, calc: Callable[[], Iterable[Array]]) -> Array:
+    def _sum(self, context: Any, calc: Callable[[ContactLaw, Any], Array], places: Any) -> Array:
         """Return the sum of what is computed for all places, none where shapes are apart."""
-        return scalars.skip_where(self.are_apart(context), 0.0, lambda: sum(calc()))
+
+        def total() -> Array:
+            law = self.law(context)
+            return sum(calc(law, each) for each in places(context))
+
+        return scalars.skip_where(self.are_apart(context), 0.0, total)
 
     def calc_stored_energy(self, context: Any) -> Array:
         """Return the energy stored in all places."""
-        stored = self._sum(
-            context,
-            lambda: (self.law(context).stored_energy(t.gap) for t in self._touches(context)),
-        )
+        stored = self._sum(context, lambda law, t: law.stored_energy(t.gap), self._touches)
         return stored if self._sticking is None else stored + self._sticking.energy(context)
 
     def calc_conservative_power(self, context: Any) -> Array:
         """Return the power of the elastic forces."""
         power = self._sum(
-            context,
-            lambda: (
-                self.law(context).conservative_power(push.touch.gap, push.rate)
-                for push in self.pushes(context)
-            ),
+            context, lambda law, p: law.conservative_power(p.touch.gap, p.rate), self.pushes
         )
         return power if self._sticking is None else power - self._sticking.power(context)
 
     def calc_non_conservative_power(self, context: Any) -> Array:
         """Return the power of damping and friction."""
-        power = self._sum(context, lambda: self._lost(context))
+        power = self._sum(context, _lost, self.pushes)
         return power if self._sticking is None else power + self._sticking.power(context)
 
-    def _lost(self, context: Any) -> Iterator[Array]:
-        law = self.law(context)
-        for push in self.pushes(context):
-            yield law.non_conservative_power(push.touch.gap, push.rate)
-            if push.friction is not None:
-                yield dot(push.friction, push.sliding)
+
+def _lost(law: ContactLaw, push: Push) -> Array:
+    """Return the power of damping and friction at one place."""
+    power = law.non_conservative_power(push.touch.gap, push.rate)
+    return power if push.friction is None else power + dot(push.friction, push.sliding)

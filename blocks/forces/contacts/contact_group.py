@@ -12,7 +12,7 @@ from flexure.blocks.forces.contacts.contact import Contact
 from flexure.blocks.multibody.bodies.bodies import Frame, FrameLike, as_frame
 from flexure.blocks.multibody.bodies.body_shape import BodyShape
 from flexure.blocks.multibody.plants.part_group import PartGroup
-from flexure.diagrams.checks.arguments import items_of
+from flexure.diagrams.checks.arguments import items_of, require_that
 from flexure.diagrams.checks.errors import DeclarationError
 from flexure.diagrams.values.arrays import check_name
 from flexure.diagrams.values.tied_parameters import TiedParameter
@@ -102,36 +102,24 @@ class ContactGroup(PartGroup):
     ) -> None:
         self.name = check_name(name, "a group of contacts")
         attempt = f"Cannot make group of contacts '{name}'"
-        places = _places(shapes, attempt)
-        count = len(places)
-        if others is not None:
-            places += _places(others, attempt)
-        numbered = list(enumerate(places, start=1))
-        pairs = (
-            combinations(numbered, 2)
-            if others is None
-            else product(numbered[:count], numbered[count:])
-        )
+        ours = list(enumerate(_places(shapes, attempt), start=1))
+        rest = _places(() if others is None else others, attempt)
+        theirs = list(enumerate(rest, start=len(ours) + 1))
+        pairs = combinations(ours, 2) if others is None else product(ours, theirs)
         self.contacts = tuple(
             Contact(f"{name}_{i}_{k}", a, shape_a, b, shape_b, watched=watched, **options)
             for (i, (a, shape_a)), (k, (b, shape_b)) in pairs
             if a.body is not b.body and not _are_flat(shape_a, shape_b)
         )
-        if not self.contacts:
-            raise DeclarationError(
-                attempt, expected="shapes on different bodies", found=f"{len(places)} shapes"
-            )
+        found = f"{len(ours) + len(theirs)} shapes"
+        wanted = "shapes on different bodies"
+        require_that(self.contacts, attempt, wanted, found, error=DeclarationError)
+        self.force_elements = self.contacts
         for each in self.contacts[0].numeric_parameters:
             if not each.name.startswith("size_"):
-                members = [getattr(contact, each.name) for contact in self.contacts]
-                tied = TiedParameter(name, members)
+                tied = TiedParameter(name, (getattr(c, each.name) for c in self.contacts))
                 self.tied += (tied,)
                 setattr(self, each.name, tied)
-
-    @property
-    def force_elements(self) -> tuple[Contact, ...]:  # type: ignore[override]
-        """The contacts."""
-        return self.contacts
 
 
 def _places(shapes: object, attempt: str) -> list[tuple[Frame, Any]]:

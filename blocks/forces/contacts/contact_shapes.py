@@ -3,21 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from itertools import product
+from itertools import pairwise, product
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from flexure.blocks.math import (
-    RigidTransform,
-    dot,
-    invert_transform,
-    transform_point,
-)
+from flexure.blocks.math import RigidTransform, dot, invert_transform, transform_point
 from flexure.blocks.multibody.bodies.body_shape import BodyShape
 from flexure.diagrams import scalars
-from flexure.diagrams.checks.arguments import shown
+from flexure.diagrams.checks.arguments import require
 from flexure.diagrams.checks.errors import DeclarationError
 from flexure.diagrams.values.arrays import Array, FloatArray, as_numbers, check_bounds
 
@@ -38,15 +32,14 @@ class Touch(NamedTuple):
         return Touch(self.gap, sign * np.matmul(X.R, self.normal), transform_point(X, self.point))
 
 
-@dataclass(frozen=True)
-class ContactShape:
+class ContactShape(NamedTuple):
     """A shape of contacts with its place in a frame."""
 
     # ``"sphere"`` with its radius as size, ``"capsule"`` along z with radius and length, ``"box"``
     # with its extents, ``"polyline"`` with the points of a profile in the plane x-y and the solid
     # on its left, or ``"half_space"`` with the solid at z <= 0.
     kind: str
-    size: FloatArray  # lengths in m; zero for a half-space, which has none
+    size: Array  # lengths in m; zero for a half-space, which has none
     pose: RigidTransform  # pose of the shape in the frame
     # Whether a line leads from the last point of a profile to the first one.
     is_closed: bool = False
@@ -56,45 +49,43 @@ class ContactShape:
         """Whether it is a line or a point with a radius."""
         return self.kind in ("sphere", "capsule")
 
-    def depth(self, size: Array) -> Array:
+    def depth(self) -> Array:
         """Return half of the least thickness."""
         if self.kind == "half_space":
             return 0.0
         if self.kind == "polyline":
-            return 0.5 * np.min(np.max(size, axis=0) - np.min(size, axis=0))
-        return size[0] if self.is_round else 0.5 * np.min(size)
+            return 0.5 * np.min(np.ptp(self.size, axis=0))
+        return self.size[0] if self.is_round else 0.5 * np.min(self.size)
 
-    def reach(self, size: Array) -> Array | None:
+    def reach(self) -> Array | None:
         """Return the radius of a ball around the shape, or None for those that have no end."""
         if self.kind in ("half_space", "polyline"):
             return None
         if self.kind == "box":
-            return 0.5 * np.sqrt(dot(size, size))
-        return size[0] + 0.5 * size[1] if self.kind == "capsule" else size[0]
+            return 0.5 * np.sqrt(dot(self.size, self.size))
+        return self.size[0] + 0.5 * self.size[1] if self.kind == "capsule" else self.size[0]
 
-    def points(self, size: Array) -> list[Array]:
+    def points(self) -> list[Array]:
         """Return what is tested against solids: centers of round ends, corners, or vertices."""
         if self.kind == "sphere":
             return [np.zeros(3)]
         if self.kind == "capsule":
-            return [side * _AXES[2] * size[1] for side in (-0.5, 0.5)]
+            return [side * _AXES[2] * self.size[1] for side in (-0.5, 0.5)]
         if self.kind == "box":
-            return [np.array(signs) * size for signs in product((-0.5, 0.5), repeat=3)]
-        if self.kind == "polyline":
-            return [scalars.array([size[k][0], size[k][1], 0.0]) for k in range(len(self.size))]
-        return []
+            return [np.array(signs) * self.size for signs in product((-0.5, 0.5), repeat=3)]
+        return [np.array([*p, 0.0]) for p in self.size] if self.kind == "polyline" else []
 
-    def distance(self, size: Array, x: Array) -> tuple[Array, Array]:
+    def distance(self, x: Array) -> tuple[Array, Array]:
         """Return the signed distance of a point from a solid, and its gradient."""
         if self.kind == "half_space":
             return x[2], _AXES[2]
-        return (_from_box if self.kind == "box" else self._from_polyline)(size, x)
+        return _from_box(self.size, x) if self.kind == "box" else self._from_polyline(x)
 
-    def _from_polyline(self, size: Array, x: Array) -> tuple[Array, Array]:
-        normals, corners = self._normals(size)
+    def _from_polyline(self, x: Array) -> tuple[Array, Array]:
+        normals, corners = self._normals()
         found = []
         for k, normal in enumerate(normals):
-            start, end = size[k], size[(k + 1) % len(self.size)]
+            start, end = self.size[k], self.size[(k + 1) % len(self.size)]
             along = end - start
             t = dot(x[:2] - start, along) / dot(along, along)
             at_end = t >= 0.5
@@ -112,33 +103,31 @@ class ContactShape:
             best, n = np.where(closer, signed, best), np.where(closer, direction, n)
         return best, scalars.array([n[0], n[1], 0.0])
 
-    def _normals(self, size: Array) -> tuple[list[Array], list[Array]]:
+    def _normals(self) -> tuple[list[FloatArray], list[FloatArray]]:
         """Return the outward normals of all lines of a profile, and directions at its vertices."""
-        normals = []
-        for k in range(len(self.size) - (not self.is_closed)):
-            along = size[(k + 1) % len(self.size)] - size[k]
-            normals.append(scalars.array([along[1], -along[0]]) / np.sqrt(dot(along, along)))
+        ends = [*self.size, self.size[0]] if self.is_closed else self.size
+        along = np.diff(ends, axis=0)
+        normals = [np.array([y, -x]) / np.sqrt(x * x + y * y) for x, y in along]
         first, last = (normals[-1], normals[0]) if self.is_closed else (normals[0], normals[-1])
-        before, after = [first, *normals], [*normals, last]
-        return normals, [a + b for a, b in zip(before, after, strict=True)]
+        return normals, [a + b for a, b in pairwise([first, *normals, last])]
 
-    def ridges(self, size: Array) -> list[tuple[Array, Array, Array]]:
+    def ridges(self) -> list[tuple[Array, Array, Array]]:
         """Return edges or vertices as center, half of the edge, and an outward direction."""
         if self.kind == "polyline":
-            _, corners = self._normals(size)
-            flat = [scalars.array([c[0], c[1], 0.0]) for c in corners]
-            return [(p, np.zeros(3), n) for p, n in zip(self.points(size), flat, strict=False)]
+            flat = [np.array([*corner, 0.0]) for corner in self._normals()[1]]
+            return [(p, np.zeros(3), n) for p, n in zip(self.points(), flat, strict=False)]
         found = []
         for k, (s, t) in product(range(3), product((-1.0, 1.0), repeat=2)):
             out = s * _AXES[k - 2] + t * _AXES[k - 1]
-            found.append((0.5 * out * size, 0.5 * _AXES[k] * size, out))
+            found.append((0.5 * out * self.size, 0.5 * _AXES[k] * self.size, out))
         return found if self.kind == "box" else []
 
 
 def contact_shape(shape: object, attempt: str) -> ContactShape:
     """Return what a user gives as a shape, else raise."""
+    at_origin = RigidTransform(np.eye(3), np.zeros(3))
     if isinstance(shape, str) and shape == "half_space":
-        return ContactShape(shape, np.zeros(1), RigidTransform(np.eye(3), np.zeros(3)))
+        return ContactShape(shape, np.zeros(1), at_origin)
     if isinstance(shape, BodyShape) and len(shape.primitives) == 1:
         kind, size, R, p, *_ = shape.primitives[0]
         pose = RigidTransform(R, p)
@@ -148,71 +137,44 @@ def contact_shape(shape: object, attempt: str) -> ContactShape:
             return ContactShape("capsule", np.array([0.0, *size][-2:]), pose)
         if kind == "box":
             return ContactShape("box", np.array(size), pose)
-    if isinstance(shape, (list, tuple, np.ndarray)):
-        points = as_numbers(shape, attempt)
-        check_bounds(points, attempt)
-        if points.ndim == 2 and points.shape[1] == 2 and len(points) > 1:
-            closed = bool(np.all(points[0] == points[-1]))
-            points = points[: len(points) - closed]
-            following = np.concatenate([points[1:], points[:1]]) if closed else points[1:]
-            if len(following) and np.all(np.any(following != points[: len(following)], axis=1)):
-                pose = RigidTransform(np.eye(3), np.zeros(3))
-                return ContactShape("polyline", points, pose, is_closed=closed)
-            raise DeclarationError(
-                attempt,
-                expected="points that differ from their neighbors",
-                found=shown(shape),
-            )
-    raise DeclarationError(
-        attempt,
-        expected=_EXPECTED,
-        found=shown(shape),
-        remedy="Use one contact for each part of a body",
-    )
+    is_profile = isinstance(shape, (list, tuple, np.ndarray))
+    points = as_numbers(shape, attempt) if is_profile else np.zeros(0)
+    check_bounds(points, attempt)
+    is_profile = points.ndim == 2 and points.shape[1] == 2 and len(points) > 1
+    remedy = "Use one contact for each part of a body"
+    require(is_profile, shape, attempt, _EXPECTED, error=DeclarationError, remedy=remedy)
+    differ = np.all(np.any(points[1:] != points[:-1], axis=1))
+    expected = "points that differ from their neighbors"
+    require(differ, shape, attempt, expected, error=DeclarationError)
+    closed = bool(np.all(points[0] == points[-1]))
+    return ContactShape("polyline", points[: len(points) - closed], at_origin, closed)
 
 
-def touches(
-    A: ContactShape, size_a: Array, B: ContactShape, size_b: Array, X_BA: RigidTransform
-) -> list[Touch]:
-    """Return all places where two shapes may touch, expressed in B.
+def touches(A: ContactShape, B: ContactShape, X_BA: RigidTransform) -> list[Touch]:
+    """Return all places where two shapes may touch, with the pose of A in B, expressed in B.
 
-    Parameters
-    ----------
-    A, B : ContactShape
-        The shapes.
-    size_a, size_b : array
-        Their sizes.
-    X_BA : RigidTransform
-        Pose of A in B.
-
-    Returns
-    -------
-    list of Touch
-        Their number depends on the kinds only.
+    Their number depends on the kinds only.
     """
     if B.is_round and not A.is_round:
-        mirrored = touches(B, size_b, A, size_a, invert_transform(X_BA))
-        return [each.seen_through(X_BA, -1.0) for each in mirrored]
+        return [each.seen_through(X_BA, -1.0) for each in touches(B, A, invert_transform(X_BA))]
     if A.is_round and B.is_round:
-        return [_round_pair(A, size_a, B, size_b, X_BA)]
-    found = _points_on_solid(A, size_a, B, size_b, X_BA)
+        return [_round_pair(A, B, X_BA)]
+    found = _points_on_solid(A, B, X_BA)
     if A.kind == "capsule" and B.kind != "half_space":
-        return _with_ridges(A, size_a, B, size_b, X_BA, found)
+        return _with_ridges(A, B, X_BA, found)
     if not A.is_round:
-        back = _points_on_solid(B, size_b, A, size_a, invert_transform(X_BA))
+        back = _points_on_solid(B, A, invert_transform(X_BA))
         found += [each.seen_through(X_BA, -1.0) for each in back]
     return found
 
 
-def are_apart(
-    A: ContactShape, size_a: Array, B: ContactShape, size_b: Array, poses: Sequence[RigidTransform]
-) -> Array:
+def are_apart(A: ContactShape, B: ContactShape, poses: Sequence[RigidTransform]) -> Array:
     """Return whether balls around two shapes at poses in the world do not touch.
 
     It is False where that cannot be told, and for positions that are not finite.
     """
     X_WA, X_WB = poses
-    a, b, w = A.reach(size_a), B.reach(size_b), X_WA.p - X_WB.p
+    a, b, w = A.reach(), B.reach(), X_WA.p - X_WB.p
     if a is not None and b is not None:
         return dot(w, w) > (_SLACK * (a + b)) ** 2
     if a is not None and B.kind == "half_space":
@@ -222,14 +184,12 @@ def are_apart(
     return np.False_
 
 
-def _points_on_solid(
-    A: ContactShape, size_a: Array, B: ContactShape, size_b: Array, X_BA: RigidTransform
-) -> list[Touch]:
+def _points_on_solid(A: ContactShape, B: ContactShape, X_BA: RigidTransform) -> list[Touch]:
     """Return the touches of the round ends, corners or vertices of A with a solid B."""
-    radius, found = size_a[0] if A.is_round else 0.0, []
-    for point in A.points(size_a):
+    radius, found = A.size[0] if A.is_round else 0.0, []
+    for point in A.points():
         x = transform_point(X_BA, point)
-        distance, normal = B.distance(size_b, x)
+        distance, normal = B.distance(x)
         found.append(Touch(distance - radius, normal, x - 0.5 * (distance + radius) * normal))
     return found
 
@@ -246,25 +206,22 @@ def _from_box(size: Array, x: Array) -> tuple[Array, Array]:
     second = np.logical_and(np.logical_not(first), beyond[1] >= beyond[2])
     face = np.where(first, _AXES[0], np.where(second, _AXES[1], _AXES[2]))
     is_outside = square > 0.0
-    return (
-        np.where(is_outside, away, deepest),
-        side * np.where(is_outside, v / away, face),
-    )
+    return np.where(is_outside, away, deepest), side * np.where(is_outside, v / away, face)
 
 
-def overlap_of_boxes(size_a: Array, size_b: Array, X_BA: RigidTransform) -> Array:
+def overlap_of_boxes(A: ContactShape, B: ContactShape, X_BA: RigidTransform) -> Array:
     """Return how far two boxes overlap along the axis that separates them first.
 
     The axes are the normals of all faces and those on an edge of each; it is negative if apart.
     """
-    a, b, R, p = 0.5 * size_a, 0.5 * size_b, X_BA.R, X_BA.p
+    a, b, R, p = 0.5 * A.size, 0.5 * B.size, X_BA.R, X_BA.p
     span = np.abs(R)
     apart = [
         *(np.abs(p) - b - np.matmul(span, a)),
         *(np.abs(np.matmul(p, R)) - a - np.matmul(b, span)),
     ]
     for i, j in product(range(3), repeat=2):
-        (k, m), (n, o) = ((i - 2, i - 1), (j - 2, j - 1))
+        k, m, n, o = i - 2, i - 1, j - 2, j - 1
         square = R[k, j] ** 2 + R[m, j] ** 2
         is_axis = square > 1e-16  # edges in parallel span none
         reach = b[k] * span[m, j] + b[m] * span[k, j] + a[n] * span[i, o] + a[o] * span[i, n]
@@ -273,14 +230,12 @@ def overlap_of_boxes(size_a: Array, size_b: Array, X_BA: RigidTransform) -> Arra
     return -np.max(scalars.array(apart))
 
 
-def _round_pair(
-    A: ContactShape, size_a: Array, B: ContactShape, size_b: Array, X_BA: RigidTransform
-) -> Touch:
+def _round_pair(A: ContactShape, B: ContactShape, X_BA: RigidTransform) -> Touch:
     """Return the touch of two lines or points with radii."""
-    half_a = 0.5 * size_a[1] * X_BA.R[:, 2] if A.kind == "capsule" else None
-    half_b = 0.5 * size_b[1] * _AXES[2] if B.kind == "capsule" else None
+    half_a = 0.5 * A.size[1] * X_BA.R[:, 2] if A.kind == "capsule" else None
+    half_b = 0.5 * B.size[1] * _AXES[2] if B.kind == "capsule" else None
     a, b = _closest_points(X_BA.p, half_a, np.zeros(3), half_b)
-    return _around(a, size_a[0], b, size_b[0])
+    return _around(a, A.size[0], b, B.size[0])
 
 
 def _around(a: Array, radius_a: Array, b: Array, radius_b: Array) -> Touch:
@@ -297,13 +252,9 @@ def _closest_points(
     p: Array, half_a: Array | None, q: Array, half_b: Array | None
 ) -> tuple[Array, Array]:
     """Return the closest points of the lines p + s half_a and q + t half_b, |s|, |t| <= 1."""
+    if half_a is None or half_b is None:
+        return _foot(p, half_a, q), _foot(q, half_b, p)
     w = q - p
-    if half_a is None and half_b is None:
-        return p, q
-    if half_b is None:
-        return p + np.clip(_ratio(dot(w, half_a), dot(half_a, half_a)), -1.0, 1.0) * half_a, q
-    if half_a is None:
-        return p, q - np.clip(_ratio(dot(w, half_b), dot(half_b, half_b)), -1.0, 1.0) * half_b
     aa, bb, ab = dot(half_a, half_a), dot(half_b, half_b), dot(half_a, half_b)
     wa, wb = dot(w, half_a), dot(w, half_b)
     # Parallel lines have no single pair of closest points: the middle of A is as good as any.
@@ -315,24 +266,26 @@ def _closest_points(
     return p + s * half_a, q + t * half_b
 
 
+def _foot(p: Array, half: Array | None, q: Array) -> Array:
+    """Return the point of the line p + s half, |s| <= 1, that is closest to q."""
+    if half is None:
+        return p
+    return p + np.clip(_ratio(dot(q - p, half), dot(half, half)), -1.0, 1.0) * half
+
+
 def _ratio(a: Array, b: Array) -> Array:
     """Return a/b, or 0 where b is 0."""
     return np.where(b > 0.0, a / np.where(b > 0.0, b, 1.0), 0.0)
 
 
 def _with_ridges(
-    A: ContactShape,
-    size_a: Array,
-    B: ContactShape,
-    size_b: Array,
-    X_BA: RigidTransform,
-    ends: list[Touch],
+    A: ContactShape, B: ContactShape, X_BA: RigidTransform, ends: list[Touch]
 ) -> list[Touch]:
     """Return the closest touch of a capsule A with a solid B, and that of the end further away."""
     # The first is at an end, or at an edge or vertex between the ends. Both depend continuously on
     # the motion, and so does the sum of two functions of their gaps.
-    best, half = nearest(ends), 0.5 * size_a[1] * X_BA.R[:, 2]
-    for middle, edge, out in B.ridges(size_b):
+    best, half = nearest(ends), 0.5 * A.size[1] * X_BA.R[:, 2]
+    for middle, edge, out in B.ridges():
         if B.kind == "polyline":  # the ridge is the line along z through the vertex
             flat = np.array([1.0, 1.0, 0.0])
             w, along = flat * (middle - X_BA.p), flat * half
@@ -340,7 +293,7 @@ def _with_ridges(
             b = middle + (1.0 - flat) * a
         else:
             a, b = _closest_points(X_BA.p, half, middle, edge)
-        touch = _around(a, size_a[0], b, 0.0)
+        touch = _around(a, A.size[0], b, 0.0)
         is_outside = dot(a - b, out) > 0.0
         best = _choose(np.logical_and(is_outside, touch.gap < best.gap), touch, best)
     further = _choose(ends[0].gap >= ends[1].gap, *ends)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -10,7 +11,7 @@ import numpy.typing as npt
 
 from flexure.blocks.forces.contacts.contact_law import friction_force
 from flexure.blocks.forces.contacts.contact_shapes import ContactShape, contact_shape
-from flexure.blocks.math import RigidTransform, cross, dot
+from flexure.blocks.math import RigidTransform, cross, dot, rotate_spatial
 from flexure.blocks.multibody.bodies.bodies import Body, Frame, FrameLike, as_frame
 from flexure.blocks.multibody.bodies.body_motion import BodyMotion, Placement
 from flexure.blocks.multibody.bodies.body_shape import BodyShape
@@ -20,13 +21,19 @@ from flexure.blocks.multibody.constraints.switched_constraint import Row
 from flexure.blocks.multibody.constraints.unilateral_constraint import NEAR, UnilateralConstraint
 from flexure.blocks.multibody.joints.base.closure import Demand
 from flexure.diagrams import scalars
-from flexure.diagrams.checks.arguments import flag
+from flexure.diagrams.checks.arguments import flag, require_that
 from flexure.diagrams.checks.errors import DeclarationError
 from flexure.diagrams.values.arrays import Array, bounded
 from flexure.diagrams.values.parameters import NumericParameter
 
 _SLOW = 1e-4  # a rebound after which a contact rests, as a part of the usual rate
 _UP = np.array([0.0, 0.0, 1.0])
+_BOUNDS: dict[str, dict[str, Any]] = {
+    "restitution": {"lower": 0.0, "upper": 1.0},
+    "rest_velocity": {"lower": 0.0, "unit": "m/s"},
+    "friction": {"lower": 0.0},
+    "transition_velocity": {"lower": 0.0, "exclusive": True, "unit": "m/s"},
+}
 
 
 class RigidContact(UnilateralConstraint):
@@ -182,47 +189,33 @@ class RigidContact(UnilateralConstraint):
         else:
             least = A.size[0] if is_inside else -A.size[0]  # two points have no inside to keep out
             fits = A.kind == B.kind == "sphere" and B.size[0] > least
-        if not fits:
-            raise DeclarationError(
-                attempt,
-                expected="a larger sphere around a smaller one"
-                if is_inside
-                else "two spheres, or a sphere, a capsule or a box and a half-space, "
-                "not two points",
-                found=f"{A.kind} and {B.kind}, of sizes {A.size} and {B.size} m",
-                remedy="Use the compliant Contact, or spheres along edges and corners",
-            )
-        if (friction is None) != (transition_velocity is None):
-            raise DeclarationError(
-                attempt,
-                expected="friction with a transition_velocity, or neither",
-                found=f"friction={friction!r}, transition_velocity={transition_velocity!r}",
-                remedy="Choose a transition velocity far below those of sliding, such as 1e-3",
-            )
-        if friction is not None and transition_velocity is not None:
-            what = f"{attempt} with this"
-            self._friction = (
-                bounded(friction, f"{what} friction", lower=0.0),
-                bounded(
-                    transition_velocity,
-                    f"{what} transition_velocity",
-                    lower=0.0,
-                    exclusive=True,
-                    unit="m/s",
-                ),
-            )
+        demand = partial(require_that, attempt=attempt, error=DeclarationError)
+        flat = "two spheres, or a sphere, a capsule or a box and a half-space, not two points"
+        expected = "a larger sphere around a smaller one" if is_inside else flat
+        found = f"{A.kind} and {B.kind}, of sizes {A.size} and {B.size} m"
+        remedy = "Use the compliant Contact, or spheres along edges and corners"
+        demand(fits, expected=expected, found=found, remedy=remedy)
+        expected = "friction with a transition_velocity, or neither"
+        found = f"friction={friction!r}, transition_velocity={transition_velocity!r}"
+        remedy = "Choose a transition velocity far below those of sliding, such as 1e-3"
+        is_pair = (friction is None) == (transition_velocity is None)
+        demand(is_pair, expected=expected, found=found, remedy=remedy)
+        given = {
+            "restitution": restitution,
+            "rest_velocity": rest_velocity,
+            "friction": friction,
+            "transition_velocity": transition_velocity,
+        }
+        self._constants = {
+            what: bounded(value, f"{attempt} with this {what}", **_BOUNDS[what])
+            for what, value in given.items()
+            if value is not None or what == "restitution"
+        }
+        if friction is not None:
             self.has_friction = True
             self.outputs = (*self.outputs, "friction_force", "non_conservative_power")
         self._gaps = _Gaps(name, *places, sign=-1.0 if is_inside else 1.0, rubs=self.has_friction)
         self.rows = tuple(Row(k, 1.0) for k in range(self._gaps.num_equations))
-        self._restitution = bounded(
-            restitution, f"{attempt} with this restitution", lower=0.0, upper=1.0
-        )
-        self._slowest = (
-            None
-            if rest_velocity is None
-            else bounded(rest_velocity, f"{attempt} with this rest_velocity", lower=0.0)
-        )
         self._parameters: dict[str, NumericParameter] = {}
 
     @property
@@ -241,20 +234,10 @@ class RigidContact(UnilateralConstraint):
         """Declare restitution, slowest rebound, and what impacts have dissipated."""
         super().declare(tree)
         self._gaps.declare(tree)
-        self._parameters["restitution"] = tree.declare_numeric_parameter(
-            f"{self.name}_restitution", self._restitution, lower=0.0, upper=1.0
-        )
-        slowest = _SLOW * self.scales[0].rate if self._slowest is None else self._slowest
-        self._parameters["rest_velocity"] = tree.declare_numeric_parameter(
-            f"{self.name}_rest_velocity", slowest, unit="m/s", lower=0.0
-        )
-        if self.has_friction:
-            friction, slow = self._friction
-            self._parameters["friction"] = tree.declare_numeric_parameter(
-                f"{self.name}_friction", friction, lower=0.0
-            )
-            self._parameters["transition_velocity"] = tree.declare_numeric_parameter(
-                f"{self.name}_transition_velocity", slow, unit="m/s", lower=0.0, exclusive=True
+        constants = {"rest_velocity": _SLOW * self.scales[0].rate, **self._constants}
+        for what in filter(constants.__contains__, _BOUNDS):
+            self._parameters[what] = tree.declare_numeric_parameter(
+                f"{self.name}_{what}", constants[what], **_BOUNDS[what]
             )
         self._declare_dissipated(tree)
 
@@ -275,14 +258,13 @@ class RigidContact(UnilateralConstraint):
         """Return the second derivatives of the gaps."""
         condition, tree = self._open(context), self.tree
         placements, A = tree.placements(context), tree.body_accelerations(context)
-        found = []
-        for forces, bias in zip(condition.forces, condition.biases, strict=True):
-            total = bias
-            for number, F in forces.items():
-                R = np.transpose(placements[number].R_WB)
-                total = total + dot(F[:3], R @ A[number][:3]) + dot(F[3:], R @ A[number][3:])
-            found.append(total)
-        return found
+        turned = {
+            number: rotate_spatial(np.transpose(placements[number].R_WB), A[number])
+            for forces in condition.forces
+            for number in forces
+        }
+        pairs = zip(condition.forces, condition.biases, strict=True)
+        return [sum((dot(F, turned[k]) for k, F in each.items()), bias) for each, bias in pairs]
 
     def limits(self, context: Any) -> list[Array]:
         """Return zeros: no coordinate is at a limit."""
@@ -345,7 +327,7 @@ class _Gaps(FrameConstraint):
         (on_a, A), (on_b, B) = place_a, place_b
         super().__init__(name, Frame("F", on_b, B.pose), Frame("M", on_a, A.pose))
         self._is_flat = B.kind == "half_space"
-        self._points = A.points(A.size)
+        self._points = A.points()
         self._sign, self._rubs = sign, rubs
         self._radius = float(A.size[0]) if A.is_round else 0.0
         self._offset = -self._radius

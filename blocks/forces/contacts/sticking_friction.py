@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,28 +9,30 @@ import numpy as np
 from flexure.blocks.math import dot
 from flexure.blocks.multibody.force_elements.force_element import BodyAttachment
 from flexure.diagrams import scalars
+from flexure.diagrams.checks.arguments import require_that
 from flexure.diagrams.checks.errors import DeclarationError
 from flexure.diagrams.values.arrays import Array
-from flexure.diagrams.values.parameters import NumericParameter
 
 if TYPE_CHECKING:
     from flexure.blocks.forces.contacts.contact import Contact
 
 
-def check_friction(attempt: str, **given: object) -> None:
-    """Refuse constants of friction that do not fit together."""
+def friction_constants(attempt: str, **given: float | None) -> dict[str, float]:
+    """Return the constants of friction that are given, or refuse those that do not fit together."""
     has = {what: value is not None for what, value in given.items()}
     sticks, at_rest = has["tangential_stiffness"], has["static_friction"]
     is_complete = has["transition_velocity"] + sticks == has["friction"]
-    if not is_complete or at_rest != has["stribeck_velocity"] or at_rest > sticks:
-        raise DeclarationError(
-            attempt,
-            expected="friction with transition_velocity or tangential_stiffness; with the latter "
-            "also static_friction and stribeck_velocity, or neither",
-            found=", ".join(f"{what}={value!r}" for what, value in given.items()),
-            remedy="Choose a transition velocity far below those of sliding, such as 1e-3, or a "
-            "tangential stiffness of about the stiffness",
-        )
+    require_that(
+        is_complete and at_rest == has["stribeck_velocity"] and at_rest <= sticks,
+        attempt,
+        "friction with transition_velocity or tangential_stiffness; with the latter also "
+        "static_friction and stribeck_velocity, or neither",
+        ", ".join(f"{what}={value!r}" for what, value in given.items()),
+        "Choose a transition velocity far below those of sliding, such as 1e-3, or a tangential "
+        "stiffness of about the stiffness",
+        error=DeclarationError,
+    )
+    return {what: value for what, value in given.items() if value is not None}
 
 
 class StickingFriction:
@@ -44,49 +45,25 @@ class StickingFriction:
     Parameters
     ----------
     contact : Contact
-        The contact, which gets the following as parameters.
+        The contact, whose parameters are the constants k and T, and those of friction at rest.
     ground : BodyAttachment
         The frame in which the stretches are expressed.
-    stiffness, relaxation_time : float
-        The constants k and T.
-    static, stribeck_velocity : float, optional
-        The coefficient at rest, and the velocity around which it turns into μ.
     """
 
-    def __init__(
-        self,
-        contact: Contact,
-        ground: BodyAttachment,
-        stiffness: float,
-        relaxation_time: float,
-        static: float | None,
-        stribeck_velocity: float | None,
-    ) -> None:
+    def __init__(self, contact: Contact, ground: BodyAttachment) -> None:
         self._contact, self._ground, contact.sticks = contact, ground, True
-        positive = partial(contact.declare_numeric_parameter, lower=0.0, exclusive=True)
-        contact.tangential_stiffness = positive("tangential_stiffness", stiffness, unit="N/m")
-        contact.relaxation_time = positive("relaxation_time", relaxation_time, unit="s")
-        self._has_static = static is not None and stribeck_velocity is not None
-        if static is not None and stribeck_velocity is not None:
-            contact.static_friction = contact.declare_numeric_parameter(
-                "static_friction", static, lower=0.0
-            )
-            contact.stribeck_velocity = positive("stribeck_velocity", stribeck_velocity, unit="m/s")
+        assert contact.friction is not None  # nothing sticks without
+        self._friction = contact.friction  # of a fast slip
+        if contact.static_friction is not None:
             contact.declare_relation(self._friction, "<=", contact.static_friction)
-
-    @property
-    def _friction(self) -> NumericParameter:
-        """The coefficient of friction of a fast slip."""
-        assert self._contact.friction is not None  # nothing sticks without
-        return self._contact.friction
 
     def _coefficient(self, context: Any, v: Array) -> Array:
         """Return the coefficient of friction at a velocity."""
-        friction = self._friction(context)
-        if not self._has_static:
+        friction, at_rest = self._friction(context), self._contact.static_friction
+        if at_rest is None:
             return friction
         fading = np.exp(-dot(v, v) / self._contact.stribeck_velocity(context) ** 2)
-        return friction + (self._contact.static_friction(context) - friction) * fading
+        return friction + (at_rest(context) - friction) * fading
 
     def _stretches(self, context: Any) -> list[Array]:
         """Return the stretch at each place."""
@@ -112,12 +89,11 @@ class StickingFriction:
         stiffness, time = contact.tangential_stiffness(context), contact.relaxation_time(context)
         R = self._ground.at_rest(context).X_WF.R
 
-        def forces() -> Array:
-            return np.stack([R.T @ push.friction for push in contact.pushes(context)])
+        def held() -> Array:
+            forces = np.stack([R.T @ push.friction for push in contact.pushes(context)])
+            return -(forces / stiffness + z) / time
 
-        return scalars.skip_where(
-            contact.are_apart(context), -z / time, lambda: -(forces() / stiffness + z) / time
-        )
+        return scalars.skip_where(contact.are_apart(context), -z / time, held)
 
     def energy(self, context: Any) -> Array:
         """Return the energy of the springs."""

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from flexure.diagrams.checks.arguments import file_path, require, shown
+from flexure.diagrams.checks.arguments import file_path, require, require_that, shown
 from flexure.diagrams.checks.errors import DeclarationError, FlexureError
 from flexure.diagrams.files.atomic_files import replacing
 from flexure.diagrams.values.arrays import FloatArray, as_numbers, check_bounds
 
-_READ = "Cannot read a mesh"
+_READ, _MAKE = "Cannot read a mesh", "Cannot make a mesh"
 #: Of a file: 4 million triangles, more than any picture shows.
 _MOST_BYTES = 200_000_000
 _HEADER, _RECORD = 84, 50  # bytes of a binary file before the triangles, and of one of them
@@ -56,11 +57,8 @@ def read_stl(path: str | Path) -> Mesh:
     elif content.lstrip()[:5].lower() == b"solid":
         corners = _ascii_corners(content, name)
     else:
-        raise _refusal(
-            name,
-            "an STL file, with as many triangles as it says",
-            f"{len(content)} bytes that are neither ASCII nor {count} triangles",
-        )
+        found = f"{len(content)} bytes that are neither ASCII nor {count} triangles"
+        raise _refusal(name, "an STL file, with as many triangles as it says", found)
     return _joined(corners.reshape(-1, 3), name)
 
 
@@ -68,7 +66,7 @@ def read_mesh(
     source: str | Path | tuple[npt.ArrayLike, npt.ArrayLike], scale: npt.ArrayLike
 ) -> Mesh:
     """Return the surface of an STL file or of arrays, in meters."""
-    attempt = "Cannot make a mesh with scale"
+    attempt = f"{_MAKE} with scale"
     factors = as_numbers(scale, attempt)
     check_bounds(factors, attempt, lower=-1e6, upper=1e6)
     fits = factors.shape in ((), (3,)) and np.all(factors != 0.0)
@@ -76,21 +74,16 @@ def read_mesh(
     factors = np.broadcast_to(factors, 3)
     if isinstance(source, tuple) and len(source) == 2:
         mesh = checked_mesh(*source)
-    elif isinstance(source, (str, Path)):
-        if Path(source).suffix.lower() != ".stl":
-            raise DeclarationError(
-                "Cannot make a mesh",
-                expected="the name of a file that ends in .stl",
-                found=shown(source),
-                remedy="Convert it to STL, or pass (vertices, triangles)",
-            )
-        mesh = read_stl(source)
     else:
-        raise DeclarationError(
-            "Cannot make a mesh",
-            expected="the name of an STL file, or (vertices, triangles)",
-            found=shown(source),
-        )
+        expected = "the name of an STL file, or (vertices, triangles)"
+        is_name = isinstance(source, (str, Path))
+        require(is_name, source, _MAKE, expected, error=DeclarationError)
+        name = Path(str(source))
+        expected = "the name of a file that ends in .stl"
+        remedy = "Convert it to STL, or pass (vertices, triangles)"
+        is_stl = name.suffix.lower() == ".stl"
+        require(is_stl, source, _MAKE, expected, error=DeclarationError, remedy=remedy)
+        mesh = read_stl(name)
     order = slice(None) if np.prod(np.sign(factors)) > 0 else slice(None, None, -1)
     return Mesh(mesh.vertices * factors, mesh.triangles[:, order])
 
@@ -141,7 +134,7 @@ def checked_mesh(vertices: npt.ArrayLike, triangles: npt.ArrayLike) -> Mesh:
         fits = False
     if not fits:
         raise DeclarationError(
-            "Cannot make a mesh",
+            _MAKE,
             expected="finite vertices of shape (n, 3), and triangles of shape (m, 3) of their"
             " numbers",
             found=f"{shown(vertices)} and {shown(triangles)}",
@@ -161,36 +154,34 @@ def solid_moments(mesh: Mesh, attempt: str) -> tuple[float, FloatArray, FloatArr
     other_way = ends * len(mesh.vertices) + starts
     numbers, which, counts = np.unique(one_way, return_inverse=True, return_counts=True)
     alone = int(np.sum(~np.isin(other_way, numbers) | (counts[which] > 1)))
-    if alone:
-        raise DeclarationError(
-            attempt,
-            expected="a closed surface: each edge of two triangles, which pass it in opposite"
-            " directions",
-            found=f"{alone} of {len(starts)} sides of triangles that have no such partner",
-            remedy="Repair the mesh in the program that it comes from, or give mass, com and"
-            " inertia as numbers",
-        )
+    demand = partial(require_that, attempt=attempt, error=DeclarationError)
+    demand(
+        not alone,
+        expected="a closed surface: each edge of two triangles, which pass it in opposite"
+        " directions",
+        found=f"{alone} of {len(starts)} sides of triangles that have no such partner",
+        remedy="Repair the mesh in the program that it comes from, or give mass, com and inertia"
+        " as numbers",
+    )
     places = np.unique(mesh.vertices, axis=0, return_inverse=True)[1].ravel()[mesh.triangles]
     turned = (places.argmin(axis=1)[:, None] + np.arange(3)) % 3  # the least corner comes first
     once = np.unique(np.take_along_axis(places, turned, axis=1), axis=0)
-    if len(once) < len(places):
-        raise DeclarationError(
-            attempt,
-            expected="each triangle once, so that nothing is counted twice",
-            found=f"{len(places) - len(once)} triangles that lie where others do",
-            remedy="Take out the copies",
-        )
+    demand(
+        len(once) == len(places),
+        expected="each triangle once, so that nothing is counted twice",
+        found=f"{len(places) - len(once)} triangles that lie where others do",
+        remedy="Take out the copies",
+    )
     center = 0.5 * (mesh.vertices.min(axis=0) + mesh.vertices.max(axis=0))
     edges = (mesh.vertices - center)[mesh.triangles]
     volumes = np.linalg.det(edges) / 6.0
     volume, total = float(volumes.sum()), edges.sum(axis=1)
-    if not volume > _NOTHING * float(np.abs(volumes).sum()):
-        raise DeclarationError(
-            attempt,
-            expected="triangles counter-clockwise seen from outside, around some volume",
-            found=f"a volume of {volume:.3g} m^3",
-            remedy="Reverse the order of the corners of each triangle, or look for a wrong scale",
-        )
+    demand(
+        volume > _NOTHING * float(np.abs(volumes).sum()),
+        expected="triangles counter-clockwise seen from outside, around some volume",
+        found=f"a volume of {volume:.3g} m^3",
+        remedy="Reverse the order of the corners of each triangle, or look for a wrong scale",
+    )
     shift = volumes @ total / (4.0 * volume)
     squares = np.einsum("k,kni,knj->ij", volumes, edges, edges)
     squares += np.einsum("k,ki,kj->ij", volumes, total, total)
@@ -207,8 +198,7 @@ def simplified(mesh: Mesh, most: int = MOST_TRIANGLES) -> Mesh:
         keys = np.floor((mesh.vertices - low) / width).astype(int)
         _, cell, sizes = np.unique(keys, axis=0, return_inverse=True, return_counts=True)
         cell = cell.ravel()
-        sums = np.zeros((len(sizes), 3))
-        np.add.at(sums, cell, mesh.vertices)
+        sums = np.stack([np.bincount(cell, each) for each in mesh.vertices.T], axis=1)
         corners = cell[mesh.triangles]
         a, b, c = corners.T
         kept = np.unique(corners[(a != b) & (b != c) & (c != a)], axis=0)

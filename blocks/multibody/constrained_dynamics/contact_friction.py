@@ -102,11 +102,7 @@ def eliminate(A: Array, b: Array) -> tuple[Array, Array]:
         for k in range(len(rows)):
             pivots.append(rows[k][k])
             pivot = rows[k] / rows[k][k]
-            rows = (
-                [row - row[k] * pivot for row in rows[:k]]
-                + [pivot]
-                + [row - row[k] * pivot for row in rows[k + 1 :]]
-            )
+            rows = [pivot if j == k else row - row[k] * pivot for j, row in enumerate(rows)]
     return scalars.array([row[-1] for row in rows]), scalars.array(pivots)
 
 
@@ -195,20 +191,16 @@ def rub(
         multipliers = [a + each * b for a, b in zip(multipliers, values, strict=True)]
         for number, rates in push.rates.items():
             own[number] = own[number] + each * rates if number in own else each * rates
-    added = [a - b for a, b in zip(multipliers, blow.multipliers, strict=True)]
-    pushed, final = equations.pushed(own, added), after + S @ P
+    changes = [a - b for a, b in zip(multipliers, blow.multipliers, strict=True)]
+    pushed, final = equations.pushed(own, changes), after + S @ P
     mean = 0.5 * (before + final)
     work = {c: dot(P[on.part], mean[on.part]) for c, on in zip(rubs, surfaces, strict=True)}
-    rubbed = Blow(
-        [multipliers[k][n] for k, n in places],
-        multipliers,
-        blow.added + articulation.rates(pushed),
-        [
-            rate + equations.rows[k][n].along(pushed)
-            for rate, (k, n) in zip(blow.after, places, strict=True)
-        ],
-    )
-    return rubbed, [work.get(c, 0.0) for c, _ in enumerate(places)]
+    works = [work.get(c, 0.0) for c, _ in enumerate(places)]
+    impulses = [multipliers[k][n] for k, n in places]
+    added = blow.added + articulation.rates(pushed)
+    turned = [equations.rows[k][n].along(pushed) for k, n in places]
+    left = [rate + each for rate, each in zip(blow.after, turned, strict=True)]
+    return Blow(impulses, multipliers, added, left), works
 
 
 class _Surface(NamedTuple):
@@ -256,11 +248,8 @@ def _against_sliding(surfaces: Sequence[_Surface], S: Array, w: Array) -> Array:
 
 def _count(surfaces: Sequence[_Surface], S: Array, own: slice) -> Array:
     """Return with how many of the contacts that push one is coupled, itself included."""
-    flags = [
-        np.where(np.max(np.abs(S[own, each.part])) > 0.0, each.loaded, 0.0)
-        for each in surfaces
-        if each.part != own
-    ]
+    others = (each for each in surfaces if each.part != own)
+    flags = (np.where(np.max(np.abs(S[own, each.part])) > 0.0, each.loaded, 0.0) for each in others)
     return sum(flags, 1.0)
 
 
@@ -269,9 +258,8 @@ def _stopping(S: Array, w: Array) -> Array:
     trace, (a, b, d) = S[0, 0] + S[1, 1], (S[0, 0], S[0, 1], S[1, 1])
     determinant = a * d - b * b
     is_regular = determinant > _FLAT * trace * trace
-    inverse = scalars.array([d * w[0] - b * w[1], a * w[1] - b * w[0]]) / np.where(
-        is_regular, determinant, 1.0
-    )
+    turned = scalars.array([d * w[0] - b * w[1], a * w[1] - b * w[0]])
+    inverse = turned / np.where(is_regular, determinant, 1.0)
     return np.where(is_regular, inverse, w / np.where(trace > 0.0, trace, 1.0))
 
 
