@@ -37,9 +37,6 @@ class PointMotion:
 
     def velocity(self, store: Store) -> Any:
         """Return its velocity, a number or an expression."""
-        context: Any = store.leaves[0]
-        while context.parent is not None:
-            context = context.parent
-        J = self.plant.calc_jacobian(context, self.frame, self.p_FP, None, self.frame)
+        J = self.plant.calc_jacobian(store.leaves[0].root, self.frame, self.p_FP, None, self.frame)
         v = store.x[self.velocities(store.layout)]
         return np.sum((np.array(self.direction) @ J) * v)

@@ -68,7 +68,7 @@ def decay_rate(*, lower: float = 0.0, upper: float = math.inf) -> Metric:
     >>> round(found["time_constant"], 3), round(found.objective, 3)
     (2.0, 0.5)
     """
-    return _pole_metric("decay_rate", lower, upper)
+    return _pole_metric("decay_rate", lower, upper, "1/s")
 
 
 def least_damping(*, lower: float = 0.0, upper: float = math.inf) -> Metric:
@@ -130,7 +130,7 @@ def frequency(number: int = 0) -> Metric:
     """
     fits = is_whole(number) and number >= 0
     require(fits, number, "Cannot make a metric with this number", "an integer from 0")
-    return _metric(f"frequency({number})", PoleMeasure("frequency", int(number)))
+    return _metric(f"frequency({number})", PoleMeasure("frequency", int(number)), "Hz")
 
 
 def stiffness_at(
@@ -186,7 +186,8 @@ def stiffness_at(
     where = frame if isinstance(frame, str) else frame.name
     numbers = ", ".join(f"{x:g}" for x in vector)
     measure = StiffnessMeasure(frame, tuple(point.tolist()), tuple(direction.tolist()))
-    return _metric(f"stiffness_at({where}, {name}=[{numbers}])", measure)
+    unit = "N/m" if name == "along" else "N m/rad"
+    return _metric(f"stiffness_at({where}, {name}=[{numbers}])", measure, unit)
 
 
 def at_rest(signal: Way) -> Metric:
@@ -263,7 +264,7 @@ def over_stroke(
     require(fits, points, attempt, f"points to be an integer from 2 to {_POINTS}")
     label = f"{path_of(signal)}, {path_of(output)}, ({low:g}, {high:g}), {kind}"
     measure = StrokeMeasure(signal, output, (low, high), kind, int(points))
-    return _metric(f"over_stroke({label})", measure)
+    return _metric(f"over_stroke({label})", measure, "{}")
 
 
 def gain(
@@ -309,13 +310,8 @@ def gain(
     'gain(u, y)'
     """
     attempt = "Cannot make a metric of a gain"
-    measure = GainMeasure(
-        _ways(inputs, "inputs", attempt),
-        _ways(outputs, "outputs", attempt),
-        tuple(several(openings)),
-        _profile(bound, attempt),
-        *_limits(lower, upper, attempt),
-    )
+    ways = _ends(inputs, outputs, openings, attempt)
+    measure = GainMeasure(_profile(bound, attempt), *_limits(lower, upper, attempt), **ways)
     return _metric(f"gain({_words(inputs)}, {_words(outputs)})", measure)
 
 
@@ -366,13 +362,8 @@ def tracking(
     corner = 2.0 / _positive(response_time, f"{attempt} with this response_time", "s")
     dc = _positive(steady_error, f"{attempt} with this steady_error")
     most = _positive(peak_error, f"{attempt} with this peak_error")
-    measure = GainMeasure(
-        (reference,),
-        (output,),
-        tuple(several(openings)),
-        partial(_error_bound, corner, dc, most),
-        offset=-1.0,
-    )
+    ways = _ends(reference, output, openings, attempt)
+    measure = GainMeasure(partial(_error_bound, corner, dc, most), offset=-1.0, **ways)
     words = f"{path_of(reference)}, {path_of(output)}, {response_time:g}"
     return _metric(f"tracking({words})", measure)
 
@@ -403,9 +394,7 @@ def h2(
     >>> fx.metrics.h2("u", ["y", "v"]).label
     'h2(u, y, v)'
     """
-    attempt = "Cannot make a metric of a norm"
-    ways = _ways(inputs, "inputs", attempt), _ways(outputs, "outputs", attempt)
-    measure = H2Measure(*ways, tuple(several(openings)))
+    measure = H2Measure(**_ends(inputs, outputs, openings, "Cannot make a metric of a norm"))
     return _metric(f"h2({_words(inputs)}, {_words(outputs)})", measure)
 
 
@@ -431,7 +420,8 @@ def overshoot(reference: Way, output: Way) -> Metric:
     'overshoot(target.value, plant.y) <= 5'
     """
     words = f"{path_of(reference)}, {path_of(output)}"
-    return _metric(f"overshoot({words})", OvershootMeasure(reference, output))
+    measure = OvershootMeasure(inputs=(reference,), outputs=(output,))
+    return _metric(f"overshoot({words})", measure, "%")
 
 
 def stability_margin(
@@ -472,19 +462,19 @@ def stability_margin(
     attempt = "Cannot make a metric of a margin"
     name = one_of(kind, ("disk", "modulus"), "kind", attempt)
     wires = _ways(location, "wires", attempt)
-    measure = MarginMeasure(wires, tuple(several(openings)), 0.5 if name == "disk" else 0.0)
+    center = 0.5 if name == "disk" else 0.0
+    measure = MarginMeasure(wires, center, openings=tuple(several(openings)))
     return _metric(f"stability_margin({_words(location)}, {name})", measure)
 
 
-def _pole_metric(kind: str, lower: float, upper: float) -> Metric:
+def _pole_metric(kind: str, lower: float, upper: float, unit: str = "") -> Metric:
     low, high = _limits(lower, upper, f"Cannot make a metric of the {kind.replace('_', ' ')}")
     words = [f"lower={low:g}"] * (low > 0.0) + [f"upper={high:g}"] * math.isfinite(high)
-    return _metric(f"{kind}({', '.join(words)})", PoleMeasure(kind, 0, low, high))
+    return _metric(f"{kind}({', '.join(words)})", PoleMeasure(kind, 0, low, high), unit)
 
 
-def _metric(label: str, measure: Any) -> Metric:
-    calc = partial(_number, measure)
-    return Metric(label, (), (), (measure,), calc, unit=measure.unit)
+def _metric(label: str, measure: Any, unit: str = "") -> Metric:
+    return Metric(label, (), (), (measure,), partial(_number, measure), unit=unit)
 
 
 def _number(measure: Any, records: Records) -> FloatArray:
@@ -516,6 +506,13 @@ def _ways(ways: Any, what: str, attempt: str) -> tuple[Way, ...]:
     return found
 
 
+def _ends(inputs: Any, outputs: Any, openings: Any, attempt: str) -> dict[str, Any]:
+    """Return the ways of a linear model, by the names that measures have for them."""
+    ends = {"inputs": inputs, "outputs": outputs}
+    found = {what: _ways(ways, what, attempt) for what, ways in ends.items()}
+    return {**found, "openings": tuple(several(openings))}
+
+
 def _words(ways: Any) -> str:
     return ", ".join(map(path_of, several(ways)))
 
@@ -527,16 +524,9 @@ def _profile(bound: Any, attempt: str) -> Bound:
     if not isinstance(bound, (tuple, list)) and np.ndim(bound) == 0:
         return _positive(bound, f"{attempt} with this bound")
     expected = "a number, frequencies in ascending order with positive values, or a function"
-    pair = [as_numbers(each, attempt, expected) for each in bound]
-    fits = (
-        len(pair) == 2
-        and pair[0].ndim == 1
-        and pair[0].shape == pair[1].shape
-        and len(pair[0]) > 1
-        and np.all(np.diff(pair[0], prepend=0.0) > 0.0)
-        and np.all(pair[1] > 0.0)
-        and np.isfinite(pair).all()
-    )
+    pair = as_numbers(bound, attempt, expected)
+    fits = pair.ndim == 2 and len(pair) == 2 and pair.shape[1] > 1 and np.isfinite(pair).all()
+    fits = fits and np.all(pair > 0.0) and np.all(np.diff(pair[0]) > 0.0)
     require(fits, bound, attempt, expected)
     return partial(_between, *np.log(pair))
 

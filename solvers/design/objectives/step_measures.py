@@ -9,13 +9,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from flexure.diagrams.checks.errors import EvaluationError
-from flexure.diagrams.contexts.context import Context
-from flexure.diagrams.contexts.value_places import Way
 from flexure.diagrams.values.arrays import FloatArray
 from flexure.solvers.analysis.linear_models.poles import Poles
 from flexure.solvers.analysis.linear_models.realizations import HIDDEN, reduction
 from flexure.solvers.design.objectives.measures import Measure, Piece, Seen, is_stable
-from flexure.solvers.design.objectives.parametric_models import Realization, Request
+from flexure.solvers.design.objectives.parametric_models import Realization
 
 _SETTLED = 8.0  # time constants of a pole, after which its motion is over
 _FINE = 0.3  # of the time in which a pole turns by one radian
@@ -31,16 +29,6 @@ class OvershootMeasure(Measure):
     It is looked for on a grid for each pole, as fine and as long as the motion of that pole.
     """
 
-    # input, output: the way of the step.
-    input: Way
-    output: Way
-
-    unit = "%"
-
-    def request(self, context: Context, attempt: str) -> Request:
-        """Return the linear model that is needed."""
-        return Request((self.input,), (self.output,))
-
     def pieces(self, seen: Seen) -> list[Piece]:
         """Return the pieces, the number first."""
         from numpy.linalg import matrix_power
@@ -55,17 +43,13 @@ class OvershootMeasure(Measure):
             )
         if not is_stable(model):
             return [Piece(math.inf)]
-        T, period = model.tangent, model.period
-        part = reduction(T.T @ model.A @ T, T.T @ model.B, model.C @ T, HIDDEN)
-        n = len(model.A)
+        n, period, part = len(model.A), model.period, reduction(*model.on_tangent(), HIDDEN)
         final, by_final = _steady(model)
         if final == 0.0:
             return [Piece(math.nan)]
         row, first = np.append(model.C[0], model.D[0]), np.append(np.zeros(n), 1.0)
-        if period is None:
-            rates = np.block([[model.A, model.B], [np.zeros((1, n + 1))]])
-        else:
-            rates = np.block([[model.A, model.B], [np.zeros((1, n)), np.ones((1, 1))]])
+        held = np.eye(1, n + 1, n) if period is not None else np.zeros((1, n + 1))
+        rates = np.vstack([np.hstack([model.A, model.B]), held])
         best, time, before, h = row @ first / final, 0.0, first, 0.0
         for step, count in _grids(np.linalg.eigvals(part.A).astype(complex), period):
             whole = expm(step * rates) if period is None else matrix_power(rates, int(step))
