@@ -33,7 +33,6 @@ from flexure.blocks.multibody.bodies.bodies import Body
 from flexure.blocks.multibody.bodies.unit_inertia import symmetric_matrix
 from flexure.blocks.multibody.constraints.constraint import Constraint
 from flexure.blocks.multibody.force_elements.force_element import ForceElement
-from flexure.blocks.multibody.joints import Joint
 from flexure.blocks.multibody.plants.plant import Plant
 from flexure.blocks.multibody.trees.topology import Mobilizer
 from flexure.diagrams.contexts.context import Context
@@ -123,6 +122,7 @@ class _Writer(PlantWriter):
         *(*BALLS, *FLOATING),
     )
     AXES = (*PlantWriter.AXES, "planar")
+    STARTS = (*AXES, "floating")
 
     def problems(self, mobilizer: Mobilizer) -> Iterator[str]:
         """Yield why a joint or its body cannot be written."""
@@ -309,10 +309,6 @@ class _Writer(PlantWriter):
             motor = add(actuators, "motor", name=each.name, joint=joint.name)
             if np.isfinite(limit):
                 motor.attrib |= attributes_of(forcerange=[-limit, limit])
-
-    def has_start(self, joint: Joint) -> bool:
-        """Return whether the format holds the positions at which a joint starts."""
-        return self.kind(joint) != "ball"
 
     # Constraints -----------------------------------------------------------------------------
 

@@ -9,12 +9,7 @@ from xml.etree import ElementTree as ET
 import numpy as np
 import numpy.typing as npt
 
-from flexure.blocks.math import (
-    RigidTransform,
-    compose_transforms,
-    relative_pose,
-    rpy_from_rotation,
-)
+from flexure.blocks.math import RigidTransform, compose_transforms, relative_pose, rpy_from_rotation
 from flexure.blocks.models.writing.plant_writer import (
     BALLS,
     FLOATING,
@@ -112,6 +107,7 @@ class _Writer(PlantWriter):
 
     FORMAT = "SDF"
     KINDS = ("revolute", "prismatic", "screw", "universal", "weld", *BALLS, *FLOATING)
+    STARTS = ("floating",)
 
     def problems(self, mobilizer: Mobilizer) -> Iterator[str]:
         """Yield why a joint cannot be written."""
@@ -268,10 +264,6 @@ class _Writer(PlantWriter):
         X_PM = relative_pose(poses[self.number(F.body)], X_WM)
         self._joint_element(loop, F.body, M.body, X_PM)
         return True
-
-    def has_start(self, joint: Joint) -> bool:
-        """Return whether the format holds the positions at which a joint starts."""
-        return self.kind(joint) == "floating"
 
 
 def _model_frame(body: Body, of_world: str) -> str:

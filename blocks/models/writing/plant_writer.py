@@ -98,6 +98,7 @@ class PlantWriter(ABC):
     KINDS: ClassVar[tuple[str, ...]]  # names of the joints that it has
     #: What it calls joints whose coordinates have axes with limits, friction and springs.
     AXES: ClassVar[tuple[str, ...]] = (*_SYMMETRIC[:-1], "universal")
+    STARTS: ClassVar[tuple[str, ...]] = ()  # joints whose positions at the start it holds
     SHAPES: tuple[str, ...] = ("box", "sphere", "ellipsoid", "cylinder", "capsule", "mesh")
     HAS_SPRINGS: ClassVar[bool] = True
     FLOATS_ANYWHERE: ClassVar[bool] = False
@@ -105,11 +106,8 @@ class PlantWriter(ABC):
     def __init__(self, plant: Plant, context: Context, path: Path) -> None:
         self.plant, self.context, self.path = plant, context, path
         self.left_out = LeftOut()
-        self.mobilizers = [
-            each
-            for each in plant.tree.topology.mobilizers
-            if not plant.bodies[each.outboard].is_node
-        ]
+        found = plant.tree.topology.mobilizers
+        self.mobilizers = [each for each in found if not plant.bodies[each.outboard].is_node]
         self.carried: dict[Joint, Carried] = {}
 
     @classmethod
@@ -222,8 +220,8 @@ class PlantWriter(ABC):
         carried = self.carried[joint]
         if type(element) is JointFriction and not np.any(carried.friction):
             law = element.law(self.context)
-            carried.friction = carried.friction + law.coulomb_friction
-            carried.damping = carried.damping + law.viscous_friction
+            carried.friction += law.coulomb_friction
+            carried.damping += law.viscous_friction
             what = f"the {type(element).__name__} '{element.name}'"
             if np.any(law.static_friction != law.coulomb_friction):
                 self.left_out.add(f"static friction of {what}")
@@ -233,15 +231,13 @@ class PlantWriter(ABC):
         is_free = self.HAS_SPRINGS and not np.any(carried.spring_stiffness)
         if type(element) is JointSpring and is_free:
             spring = element.law(self.context)
-            stiffness = carried.spring_stiffness + spring.stiffness
-            if np.any((stiffness == 0.0) & (np.asarray(spring.preload) != 0.0)):
+            stiffness, preload = map(np.asarray, (spring.stiffness, spring.preload))
+            if np.any((stiffness == 0.0) & (preload != 0.0)):
                 return False
-            shift = np.divide(
-                spring.preload, stiffness, out=np.zeros_like(stiffness), where=stiffness != 0.0
-            )
-            carried.spring_stiffness = stiffness
-            carried.spring_reference = spring.nominal_position + shift
-            carried.damping = carried.damping + spring.damping
+            shift = preload / np.where(stiffness == 0.0, 1.0, stiffness)
+            carried.spring_stiffness += stiffness
+            carried.spring_reference += spring.nominal_position + shift
+            carried.damping += spring.damping
             return True
         return False
 
@@ -305,13 +301,10 @@ class PlantWriter(ABC):
 
     # Joints ----------------------------------------------------------------------------------
 
-    def has_start(self, joint: Joint) -> bool:
-        """Return whether the format holds the positions at which a joint starts."""
-        return False
-
     def start(self, joint: Joint) -> FloatArray:
         """Return the positions at which a file has a joint."""
-        return joint.default_positions if self.has_start(joint) else joint.zero_positions()
+        has_start = self.kind(joint) in self.STARTS
+        return joint.default_positions if has_start else joint.zero_positions()
 
     def pose(self, mobilizer: Mobilizer) -> RigidTransform:
         """Return the pose of the outboard body in the inboard one, as a file has them."""

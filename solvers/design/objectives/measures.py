@@ -31,8 +31,12 @@ from flexure.solvers.analysis.linear_models.loop_transfers import before
 from flexure.solvers.analysis.linear_models.poles import fate, stability
 from flexure.solvers.analysis.linear_models.realizations import HIDDEN, reduction
 from flexure.solvers.analysis.statics.stiffness import find_frame
-from flexure.solvers.design.objectives.parametric_models import Realization, Request
-from flexure.solvers.design.objectives.point_motions import PointMotion
+from flexure.solvers.design.objectives.parametric_models import (
+    PointMotion,
+    Realization,
+    Request,
+    solve,
+)
 
 Complex = npt.NDArray[np.complex128]
 #: An upper bound over frequency: a number, or what takes frequencies in rad/s.
@@ -216,11 +220,13 @@ class StiffnessMeasure(Measure):
         n, m = len(A), B.shape[1]
         v = self._motion(layout.root, "Cannot find a stiffness").velocities(layout)
         j = row[v]
-        x = here.rest_response(seen.point, A, -B @ j)
-        w = here.rest_response(seen.point, A, x)
+        rows = here.rest_rows(seen.point, A)
+        none = np.zeros(len(rows) - n)  # of errors of constraints
+        x = solve(rows, np.append(-B @ j, none))
+        w = solve(rows, np.append(x, none))
         compliance = float(row @ w)
-        a = here.rest_adjoint(seen.point, A, row)
-        b = here.rest_adjoint(seen.point, A, a[:n])
+        a = solve(rows.T, row)
+        b = solve(rows.T, a[:n])
         by_A = -np.outer(a[:n], w) - np.outer(b[:n], x)
         weights = np.block([[by_A, -np.outer(b[:n], j)], [w, np.zeros(m)]])
         weights[n, v] -= b[:n] @ B

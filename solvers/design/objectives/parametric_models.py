@@ -20,11 +20,13 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from flexure.blocks.multibody import Frame, Plant
 from flexure.diagrams.checks.errors import EvaluationError
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.contexts.cut_wires import cut_wires
 from flexure.diagrams.contexts.store import Store
 from flexure.diagrams.contexts.value_places import Place, Way, find_place
+from flexure.diagrams.systems.layout import Layout
 from flexure.diagrams.values.arrays import FloatArray
 from flexure.solvers.analysis.equations.equations import (
     Variable,
@@ -46,18 +48,49 @@ from flexure.solvers.analysis.equations.tangents import (
     require_holding,
     tangent,
 )
+from flexure.solvers.analysis.forces_at_rest.static_coordinates import Indices
 from flexure.solvers.analysis.linear_models.linear_inputs import LinearInputs, closing
-from flexure.solvers.design.objectives.point_motions import PointMotion
+from flexure.solvers.analysis.statics.stiffness import plant_of
 from flexure.solvers.tracing.exact_jacobian import ExactJacobian, numbers_of, state_keys
 from flexure.solvers.tracing.signals import can_be_read
 from flexure.solvers.tracing.trace import STATE, Key, trace
 from flexure.solvers.tracing.trace_check import agree, sizes_of_terms
 
-#: A point whose velocity is shown, or a component of a slot, a state or a parameter.
-_Output: TypeAlias = PointMotion | tuple[Any, int]
 _SINGULAR = 1e-13  # of the largest singular value of scaled equations of rest
 _NO_DIRECTION = 1e-14  # of weights: what is left of them beside known directions is rounding
 _REST = 1e-6  # of the largest change of an equation: what is left where nothing follows
+
+
+@dataclass(frozen=True)
+class PointMotion:
+    """The motion of a point P fixed in a frame F, along or about an axis of F."""
+
+    frame: Frame  # the frame F
+    p_FP: tuple[float, ...]  # position of P from Fo, expressed in F, in m
+    # Shape (6,), along the axes of F: about which axis it turns, then along which it moves.
+    direction: tuple[float, ...]
+
+    @property
+    def plant(self) -> Plant:
+        """The plant of the frame."""
+        return plant_of(self.frame)
+
+    def velocities(self, layout: Layout) -> Indices:
+        """Return where the velocities of the plant are among the states."""
+        tree = self.plant.tree
+        position = next(k for k, leaf in enumerate(layout.leaves) if leaf is tree)
+        first = layout.x_slices[position].start + tree.topology.num_positions
+        return np.arange(first, first + tree.topology.num_velocities)
+
+    def velocity(self, store: Store) -> Any:
+        """Return its velocity, a number or an expression."""
+        J = self.plant.calc_jacobian(store.leaves[0].root, self.frame, self.p_FP, None, self.frame)
+        v = store.x[self.velocities(store.layout)]
+        return np.sum((np.array(self.direction) @ J) * v)
+
+
+#: A point whose velocity is shown, or a component of a slot, a state or a parameter.
+_Output: TypeAlias = PointMotion | tuple[Any, int]
 
 
 @dataclass(frozen=True)
@@ -252,14 +285,9 @@ class ParametricModel:
         parts = (whole[:n, :n], whole[:n, n:], whole[n:, :n], whole[n:, n:])
         return Realization(*parts, T, point.values[outputs], None, left, right)
 
-    def rest_response(self, point: ModelPoint, A: FloatArray, changes: FloatArray) -> FloatArray:
-        """Return the states x with ``A x = changes`` that keep all constraints."""
-        rows = np.vstack([A, point.matrix[self._errors, : self.num_states]])
-        return solve(rows, np.concatenate([changes, np.zeros(len(rows) - len(changes))]))
-
-    def rest_adjoint(self, point: ModelPoint, A: FloatArray, weights: FloatArray) -> FloatArray:
-        """Return a with ``weights = aᵀ (A, errors)``, for rates and for errors of constraints."""
-        return solve(np.vstack([A, point.matrix[self._errors, : self.num_states]]).T, weights)
+    def rest_rows(self, point: ModelPoint, A: FloatArray) -> FloatArray:
+        """Return A, and behind it the derivatives of errors of constraints by the states."""
+        return np.vstack([A, point.matrix[self._errors, : self.num_states]])
 
     # Derivatives -----------------------------------------------------------------------------
 
@@ -287,12 +315,10 @@ class ParametricModel:
         by_values : ndarray, shape (p,), optional
             By the outputs.
         """
-        found = np.zeros(self.num_parameters)
         whole = realization.left.T @ weights @ realization.right.T
         if by_errors is not None:
             whole[self._errors, : self.num_states] += by_errors
-        if np.any(whole):
-            found += self._changes(point, whole)
+        found = self._changes(point, whole) if np.any(whole) else np.zeros(self.num_parameters)
         if by_values is not None:
             found += by_values @ point.matrix[self._chosen[number][1]] @ self._ways(point)
         return found

@@ -176,17 +176,16 @@ def stiffness_at(
     ((name, axis),) = given.items()
     vector = as_number(axis, (3,), f"{attempt} {name} this axis")
     length = float(np.linalg.norm(vector))
-    fits = math.isfinite(length) and length > 0.0
+    fits = 0.0 < length < math.inf
     require(fits, axis, f"{attempt} {name} this axis", "a vector that is not zero")
     point = as_number(p_FP, (3,), f"{attempt} with this p_FP")
-    direction = np.zeros(6)
-    direction[slice(3, 6) if name == "along" else slice(0, 3)] = vector / length
+    unit, turns = ("N/m", (0.0, 1.0)) if name == "along" else ("N m/rad", (1.0, 0.0))
+    direction = np.kron(turns, vector / length)
     fits = isinstance(frame, (str, Body, Frame))
     require(fits, frame, attempt, "a frame or body, or its name")
     where = frame if isinstance(frame, str) else frame.name
     numbers = ", ".join(f"{x:g}" for x in vector)
     measure = StiffnessMeasure(frame, tuple(point.tolist()), tuple(direction.tolist()))
-    unit = "N/m" if name == "along" else "N m/rad"
     return _metric(f"stiffness_at({where}, {name}=[{numbers}])", measure, unit)
 
 
@@ -369,10 +368,7 @@ def tracking(
 
 
 def h2(
-    inputs: Way | Iterable[Way],
-    outputs: Way | Iterable[Way],
-    *,
-    openings: Way | Iterable[Way] = (),
+    inputs: Way | Iterable[Way], outputs: Way | Iterable[Way], *, openings: Way | Iterable[Way] = ()
 ) -> Metric:
     """Return the metric "H2 norm from inputs to outputs".
 

@@ -14,11 +14,7 @@ from flexure.diagrams.concurrency.threads import cached_property
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.contexts.value_places import Way, path_of
 from flexure.diagrams.values.arrays import FloatArray
-from flexure.solvers.analysis.equations.equations import (
-    Equations,
-    find_ports,
-    find_variables,
-)
+from flexure.solvers.analysis.equations.equations import Equations, find_ports, find_variables
 from flexure.solvers.analysis.forces_at_rest.static_equations import StaticEquations, StaticPoint
 from flexure.solvers.analysis.statics.load_paths.load_path import load_path
 from flexure.solvers.design.objectives.parametric_models import solve
@@ -192,9 +188,6 @@ def _held_equations(point: StaticPoint) -> FloatArray:
 
         K δθ - gᵀ_θ δμ - φᵀ_θ δκ,    g_θ δθ,    φ_θ δθ
     """
-    n, c = len(point.forces), 1 + len(point.errors)
-    matrix = np.zeros((n + c, n + c))
-    matrix[:n, :n] = point.stiffness
-    matrix[:n, n:] = -np.vstack([point.directions, point.pushes]).T
-    matrix[n:, :n] = np.vstack([point.directions, point.normals])
-    return matrix
+    pushes, normals = (np.vstack([point.directions, e]) for e in (point.pushes, point.normals))
+    none = np.zeros((len(normals), len(normals)))
+    return np.block([[point.stiffness, -pushes.T], [normals, none]])
