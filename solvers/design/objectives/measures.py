@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -45,7 +45,6 @@ Bound = float | Callable[[FloatArray], FloatArray]
 PIECES = 6  # of a number, at most
 _NEAR = 0.5  # of the first piece: what is farther from it is none
 _STILL = 1e-7  # of the fastest pole: what is no motion that comes back
-_SAME = 1e-6  # of the largest pole: that of the whole model, found again on the tangent
 _GRID = 200  # frequencies, beside a bound
 _APART = 1e-6  # of a frequency: nearer ones are one
 _ZOOM = 33  # frequencies between two of a grid
@@ -62,7 +61,6 @@ class Piece:
     weights: FloatArray | None = None
     by_errors: FloatArray | None = None  # by the derivatives of the errors of constraints
     by_values: FloatArray | None = None  # by the outputs
-    frequency: float = math.nan  # where it is, in rad/s; NaN where it is nowhere
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,8 +139,7 @@ class PoleMeasure(Measure):
         found = []
         for k in chosen:
             slope = np.outer(lefts[:, k].conj(), rights[:, k]) / (lefts[:, k].conj() @ rights[:, k])
-            weights = (by_pole[k] * scale[k] * slope).real
-            found.append(Piece(float(values[k]), weights, frequency=float(sizes[k])))
+            found.append(Piece(float(values[k]), (by_pole[k] * scale[k] * slope).real))
         return found
 
 
@@ -254,9 +251,8 @@ class GainMeasure(Measure):
 
     def limits(self, frequencies: FloatArray) -> FloatArray:
         """Return the bound at frequencies."""
-        if not callable(self.bound):
-            return np.full(len(frequencies), float(self.bound))
-        return np.asarray(self.bound(frequencies), dtype=float) + np.zeros(len(frequencies))
+        bound = self.bound(frequencies) if callable(self.bound) else self.bound
+        return np.asarray(bound, dtype=float) + np.zeros(len(frequencies))
 
     def pieces(self, seen: Seen) -> list[Piece]:
         """Return the pieces, the number first."""
@@ -310,11 +306,10 @@ class GainMeasure(Measure):
             s = 1j * frequency if period is None else complex(np.exp(1j * frequency * period))
             resolvent = _resolvent(model.A, s)
             left[:n], right[:n] = (model.C @ resolvent).T, resolvent @ model.B
-        response = model.C @ right[:n] + D
-        u, sizes, vh = np.linalg.svd(response)
+        u, sizes, vh = np.linalg.svd(model.C @ right[:n] + D)
         limit = float(self.limits(np.array([frequency]))[0])
         weights = np.outer(left @ u[:, 0].conj(), right @ vh[0].conj()).real / limit
-        return Piece(float(sizes[0]) / limit, weights, frequency=frequency)
+        return Piece(float(sizes[0]) / limit, weights)
 
 
 def _resolvent(A: FloatArray, s: complex) -> Complex:
@@ -404,5 +399,4 @@ def _inverse(piece: Piece) -> Piece:
     """Return the inverse of a number."""
     if piece.weights is None or not piece.value:
         return Piece(0.0 if piece.value else math.inf)
-    value = 1.0 / piece.value
-    return replace(piece, value=value, weights=-piece.weights * value**2)
+    return Piece(1.0 / piece.value, -piece.weights / piece.value**2)

@@ -31,9 +31,6 @@ class OvershootMeasure(Measure):
 
     def pieces(self, seen: Seen) -> list[Piece]:
         """Return the pieces, the number first."""
-        from numpy.linalg import matrix_power
-        from scipy.linalg import expm, expm_frechet
-
         model = seen.model
         if model.D.shape != (1, 1):
             raise EvaluationError(
@@ -52,8 +49,7 @@ class OvershootMeasure(Measure):
         rates = np.vstack([np.hstack([model.A, model.B]), held])
         best, time, before, h = row @ first / final, 0.0, first, 0.0
         for step, count in _grids(np.linalg.eigvals(part.A).astype(complex), period):
-            whole = expm(step * rates) if period is None else matrix_power(rates, int(step))
-            states = _states(whole, first, count)
+            states = _states(_power(rates, step, period), first, count)
             values = row @ states / final
             top = int(np.argmax(values))
             if values[top] > best:
@@ -63,14 +59,11 @@ class OvershootMeasure(Measure):
             time += int(np.argmax(row @ near / final)) - h
         if best <= 1.0:
             return [Piece(0.0)]
-        seed = np.outer(row, first)
-        if period is None:
-            time += _turn(rates, row @ rates, before, h) if h else 0.0
-            peak, by = map(np.real, expm_frechet(time * rates.T, seed))
-            total = time * by
-        else:  # of the power of a block matrix, the corner is its derivative
-            corner = np.block([[rates.T, seed], [np.zeros_like(rates), rates.T]])
-            peak, total = np.split(matrix_power(corner, int(time))[: n + 1], 2, axis=1)
+        if period is None and h:
+            time += _turn(rates, row @ rates, before, h)
+        # Of the power of a block matrix, the corner is its derivative.
+        corner = np.block([[rates.T, np.outer(row, first)], [np.zeros_like(rates), rates.T]])
+        peak, total = np.split(_power(corner, time, period)[: n + 1], 2, axis=1)
         peak_state = peak.T @ first
         value = float(row @ peak_state)
         weights = total / final - value / final**2 * by_final
@@ -89,6 +82,15 @@ def _grids(poles: Poles, period: float | None) -> Iterator[tuple[float, int]]:
         yield step, min(math.ceil(_SETTLED / -pole.real / step), _MOST)
 
 
+def _power(rates: FloatArray, time: float, period: float | None) -> FloatArray:
+    """Return what states become after a time, in s or in samples."""
+    from scipy.linalg import expm
+
+    if period is None:
+        return np.asarray(expm(time * rates))
+    return np.linalg.matrix_power(rates, int(time))
+
+
 def _states(whole: FloatArray, first: FloatArray, count: int) -> FloatArray:
     """Return a state and what follows from it by a number of equal steps, as columns."""
     states = first[:, np.newaxis]
@@ -99,11 +101,10 @@ def _states(whole: FloatArray, first: FloatArray, count: int) -> FloatArray:
 
 def _turn(rates: FloatArray, slope: FloatArray, start: FloatArray, h: float) -> float:
     """Return when a response turns, from h beyond a state, which is within h of there."""
-    from scipy.linalg import expm
     from scipy.optimize import brentq
 
     def rate(time: float) -> float:
-        return float(slope @ expm(time * rates) @ start)
+        return float(slope @ _power(rates, time, None) @ start)
 
     if not rate(0.0) > 0.0 > rate(2.0 * h):
         return 0.0
