@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -129,13 +130,11 @@ class Hexapod(_WireAssembly):
             self._positive(f"{what}_angle", angle, "rad", upper=2.0 * np.pi / 3.0)
             for what, angle in (("base", base_angle), ("platform", platform_angle))
         )
-        for k in range(3):
-            middle = 2.0 * np.pi * k / 3.0
-            for sign in (1.0, -1.0):
-                start = middle + 0.5 * sign * beta
-                end = middle + sign * (np.pi / 3.0 - 0.5 * gamma)
-                foot = r_b * np.array([np.cos(start), np.sin(start), 0.0])
-                self._wire(foot, np.array([r_p * np.cos(end), r_p * np.sin(end), self.height]))
+        for middle, sign in product(2.0 * np.pi * np.arange(3) / 3.0, (1.0, -1.0)):
+            start = middle + 0.5 * sign * beta
+            end = middle + sign * (np.pi / 3.0 - 0.5 * gamma)
+            foot = r_b * np.array([np.cos(start), np.sin(start), 0.0])
+            self._wire(foot, np.array([r_p * np.cos(end), r_p * np.sin(end), self.height]))
         self._tie(self.leaves, fixed=OF_SHAPE)
 
 

@@ -38,6 +38,7 @@ from flexure.blocks.multibody.trees.topology import Mobilizer
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.interface.option_names import answers_other_words
 
+_FORCES = ("damping", "frictionloss", "stiffness", "springref")  # what joints carry, in this order
 _SMALLEST = 1e-15  # MuJoCo refuses moving bodies with smaller masses and moments
 
 
@@ -153,11 +154,11 @@ class _Writer(PlantWriter):
         add(root, "option", gravity=self.plant.gravity.get(self.context))
         self._assets = add(root, "asset")
         world = add(root, "worldbody")
-        self._bodies = {0: world}
+        self._bodies = {self.plant.bodies[0]: world}
         self._sites: set[str] = {each.name for each in self.other_frames()}
         self._add_geoms(world, self.plant.bodies[0])
         for each in self.mobilizers:
-            self._bodies[each.outboard] = self._add_body(each)
+            self._add_body(each)
         for frame in self.other_frames():
             self._add_site(frame.name, frame.body, frame.X_BF)
         self._equality = add(root, "equality")
@@ -173,16 +174,15 @@ class _Writer(PlantWriter):
 
     # Bodies ----------------------------------------------------------------------------------
 
-    def _add_body(self, mobilizer: Mobilizer) -> ET.Element:
+    def _add_body(self, mobilizer: Mobilizer) -> None:
         """Add a body at the place where it starts, with its joints."""
-        body, owner = self.plant.bodies[mobilizer.outboard], self._bodies[mobilizer.inboard]
-        element = add(owner, "body", name=body.name, **_pose(self.pose(mobilizer)))
+        (parent, body), pose = self.ends(mobilizer), _pose(self.pose(mobilizer))
+        element = self._bodies[body] = add(self._bodies[parent], "body", name=body.name, **pose)
         self._add_joints(element, mobilizer)
         mass, center, moments = self.inertia(body)
         if mass > 0.0:
             add(element, "inertial", pos=center, mass=mass, fullinertia=[*moments.values()])
         self._add_geoms(element, body)
-        return element
 
     def _add_geoms(self, element: ET.Element, body: Body) -> None:
         for geom, pose, color in self.shapes(body):
@@ -207,7 +207,7 @@ class _Writer(PlantWriter):
         return _geom(kind, mesh=name)
 
     def _add_site(self, name: str, body: Body, X_BF: RigidTransform) -> None:
-        add(self._bodies[self.number(body)], "site", name=name, **_pose(X_BF))
+        add(self._bodies[body], "site", name=name, **_pose(X_BF))
 
     def _new_site(self, name: str, body: Body, X_BF: RigidTransform) -> str:
         """Add a site with a name that no other one has, and return the name."""
@@ -280,14 +280,8 @@ class _Writer(PlantWriter):
         limits = np.stack(joint.position_limits, axis=1)
         for k in range(joint.num_positions):
             is_hinge = bool(np.any(H[:3, k]))
-            felt = _nonzero(
-                ref=q[k],
-                damping=carried.damping[k],
-                frictionloss=carried.friction[k],
-                stiffness=carried.spring_stiffness[k],
-                springref=carried.spring_reference[k],
-                armature=armature,
-            )
+            forces = zip(_FORCES, (each[k] for each in vars(carried).values()), strict=True)
+            felt = _nonzero(ref=q[k], **dict(forces), armature=armature)
             if np.any(np.isfinite(limits[k])):
                 felt["range"] = limits[k]
             add(

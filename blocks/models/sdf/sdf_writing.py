@@ -136,8 +136,8 @@ class _Writer(PlantWriter):
             if self.kind(each.joint) != "floating":
                 self._add_joint(each)
         for frame in self.other_frames():
-            owner_name = _model_frame(frame.body, "world")
-            element = ET.SubElement(self._model, "frame", name=frame.name, attached_to=owner_name)
+            places = {"name": frame.name, "attached_to": frame.body.name}
+            element = ET.SubElement(self._model, "frame", places)
             element.append(_pose(frame.X_BF))
         self.list_constraints()
         return root
@@ -175,9 +175,8 @@ class _Writer(PlantWriter):
     def _add_joint(self, mobilizer: Mobilizer) -> None:
         """Add a joint, from the body that is nearer to the world."""
         joint, carried = mobilizer.joint, self.carried[mobilizer.joint]
-        parent, child = (self.plant.bodies[k] for k in (mobilizer.inboard, mobilizer.outboard))
         sign = -1.0 if mobilizer.is_reversed else 1.0
-        element = self._joint_element(joint, parent, child, mobilizer.X_PF, sign)
+        element = self._joint_element(joint, *self.ends(mobilizer), mobilizer.X_PF, sign)
         self._joints[joint] = element
         if not self.has_axes(joint):
             if np.any(carried.damping):
@@ -203,7 +202,7 @@ class _Writer(PlantWriter):
         """Return a new joint at a frame of its parent, with its axes in a direction."""
         kind = str(self.kind(joint))
         element = ET.SubElement(self._model, "joint", name=joint.name, type=kind)
-        element.append(_pose(X_PF, _model_frame(parent, "__model__")))
+        element.append(_pose(X_PF, "__model__" if parent.is_world else parent.name))
         _fill(element, parent=parent.name, child=child.name)
         axes = [joint.axis] if joint.axis is not None else []
         if kind == "universal":
@@ -249,11 +248,12 @@ class _Writer(PlantWriter):
         kind, taken = self.kind(loop), {each.get("name") for each in self._model}
         if kind in (None, "floating") or loop.name in taken:
             return False
-        poses = {0: ORIGIN}
+        poses = {self.plant.bodies[0]: ORIGIN}
         for each in self.mobilizers:
-            poses[each.outboard] = compose_transforms(poses[each.inboard], self.pose(each))
+            parent, child = self.ends(each)
+            poses[child] = compose_transforms(poses[parent], self.pose(each))
         F, M = loop.frame_on_parent, loop.frame_on_child
-        X_WF, X_WM = (compose_transforms(poses[self.number(f.body)], f.X_BF) for f in (F, M))
+        X_WF, X_WM = (compose_transforms(poses[f.body], f.X_BF) for f in (F, M))
         X_FM = relative_pose(X_WF, X_WM)
         q = loop.nearest_positions(X_FM)
         pairs = zip(loop.calc_pose(q), X_FM, strict=True)
@@ -261,14 +261,9 @@ class _Writer(PlantWriter):
         is_turned = kind in ("screw", "universal") and np.max(np.abs(q)) > _CLOSED
         if error > _CLOSED or is_turned:
             return False
-        X_PM = relative_pose(poses[self.number(F.body)], X_WM)
+        X_PM = relative_pose(poses[F.body], X_WM)
         self._joint_element(loop, F.body, M.body, X_PM)
         return True
-
-
-def _model_frame(body: Body, of_world: str) -> str:
-    """Return the name of the frame of a body in the model."""
-    return of_world if body.is_world else body.name
 
 
 def _pose(X: RigidTransform, relative_to: str | None = None) -> ET.Element:

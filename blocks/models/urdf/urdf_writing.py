@@ -122,15 +122,11 @@ class _Writer(PlantWriter):
 
     def root(self) -> ET.Element:
         """Return the robot."""
-        self._frames = {each.outboard: each.X_MB for each in self.mobilizers}  # X_LB of links
-        self._frames[0] = ORIGIN
+        self._frames = {self.ends(each)[1]: each.X_MB for each in self.mobilizers}  # X_LB of links
+        self._frames[self.plant.bodies[0]] = ORIGIN
         robot = ET.Element("robot", name=self.plant.name)
         robot.set("xmlns:drake", "http://drake.mit.edu")
-        robot.extend(
-            self._link(number, body)
-            for number, body in enumerate(self.plant.bodies)
-            if not body.is_node
-        )
+        robot.extend(self._link(body) for body in self.plant.bodies if not body.is_node)
         self._joints = {each.joint: self._joint(each) for each in self.mobilizers}
         robot.extend(self._joints.values())
         robot.extend(map(self._transmission, self.plant.actuators))
@@ -140,10 +136,10 @@ class _Writer(PlantWriter):
 
     # Links -----------------------------------------------------------------------------------
 
-    def _link(self, number: int, body: Body) -> ET.Element:
+    def _link(self, body: Body) -> ET.Element:
         """Return a link, with what it weighs and looks like."""
-        link, X_LB = ET.Element("link", name=body.name), self._frames[number]
-        if number and (parts := self.inertia(body, X_LB))[0] > 0.0:
+        link, X_LB = ET.Element("link", name=body.name), self._frames[body]
+        if not body.is_world and (parts := self.inertia(body, X_LB))[0] > 0.0:
             mass, center, moments = parts
             inertial = ET.SubElement(link, "inertial")
             add(inertial, "origin", xyz=center)
@@ -169,9 +165,10 @@ class _Writer(PlantWriter):
         joint, carried = mobilizer.joint, self.carried[mobilizer.joint]
         kind = str(self.kind(joint))
         element = ET.Element("joint", name=joint.name, type=kind)
-        for tag, number in (("parent", mobilizer.inboard), ("child", mobilizer.outboard)):
-            add(element, tag, link=self.plant.bodies[number].name)
-        element.append(_origin(compose_transforms(self._frames[mobilizer.inboard], mobilizer.X_PF)))
+        parent, child = self.ends(mobilizer)
+        add(element, "parent", link=parent.name)
+        add(element, "child", link=child.name)
+        element.append(_origin(compose_transforms(self._frames[parent], mobilizer.X_PF)))
         if joint.axis is not None:
             add(element, "axis", xyz=-joint.axis if mobilizer.is_reversed else joint.axis)
         elif kind == "planar":
@@ -218,7 +215,7 @@ class _Writer(PlantWriter):
     def _other_frames(self) -> Iterator[ET.Element]:
         """Yield the frames that are not those of joints, as Drake has them."""
         for frame in self.other_frames():
-            X_LB = self._frames[self.number(frame.body)]
+            X_LB = self._frames[frame.body]
             element = _origin(compose_transforms(X_LB, frame.X_BF))
             element.tag = "frame"
             element.attrib = {"name": frame.name, "link": frame.body.name, **element.attrib}

@@ -260,12 +260,6 @@ class PlantWriter(ABC):
 
     # Bodies ----------------------------------------------------------------------------------
 
-    @staticmethod
-    def number(body: Body) -> int:
-        """Return the number of a body of the plant."""
-        assert body.number is not None  # bodies of plants have one
-        return body.number
-
     def inertia(
         self, body: Body, X_LB: RigidTransform = ORIGIN
     ) -> tuple[float, FloatArray, dict[str, float]]:
@@ -300,6 +294,10 @@ class PlantWriter(ABC):
                 yield frame
 
     # Joints ----------------------------------------------------------------------------------
+
+    def ends(self, mobilizer: Mobilizer) -> tuple[Body, Body]:
+        """Return the bodies of a joint, first the one that is nearer to the world."""
+        return self.plant.bodies[mobilizer.inboard], self.plant.bodies[mobilizer.outboard]
 
     def start(self, joint: Joint) -> FloatArray:
         """Return the positions at which a file has a joint."""

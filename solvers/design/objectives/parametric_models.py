@@ -18,7 +18,6 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 from flexure.blocks.multibody import Frame, Plant
 from flexure.diagrams.checks.errors import EvaluationError
@@ -36,7 +35,6 @@ from flexure.solvers.analysis.equations.equations import (
     read_equations,
     refuse_sampled,
     shown,
-    slot_of,
     wire_at,
 )
 from flexure.solvers.analysis.equations.kept_equations import TracedEquations, kept_equations
@@ -232,9 +230,7 @@ class ParametricModel:
     def _read(self, store: Store) -> list[Any]:
         """Read all rows, numbers or symbols."""
         rows = read_equations(store, [shown(self._inside, each) for each in self._constrained])
-        for k in self._quaternions:
-            q = store.x[k : k + 4]
-            rows.append(0.5 * np.sum(q * q) - 0.5)
+        rows += [0.5 * np.sum(store.x[k : k + 4] ** 2) - 0.5 for k in self._quaternions]
         rows += [_read_part(store, each) for each in self._outputs]
         return [*rows, *(value for slot in self._entries.slots for value in store.value(slot))]
 
@@ -328,7 +324,13 @@ class ParametricModel:
         if "ways" not in point.made:
             ways = np.zeros((len(self._keys), self.num_parameters))
             ways[self._own] = self._spread
-            rows, unknown = self._rest(point)
+            n, q, count = self.num_states, self._entries.num_behind, self._num_columns
+            # The equations of rest, and what is unknown in them: states, and what wires carry.
+            rows, unknown = point.matrix[self._coming].copy(), np.arange(count - q, count)
+            rows[:, count - q : count] -= np.eye(q)
+            if self._follows:
+                rows = np.vstack([point.matrix[: self._errors.stop], rows])
+                unknown = np.append(np.setdiff1d(np.arange(n), self._own), unknown)
             if len(unknown):
                 driven = rows[:, self._own] @ self._spread
                 ways[unknown] = -solve(rows[:, unknown], driven)
@@ -355,17 +357,6 @@ class ParametricModel:
             known = point.made["changes"] = np.concatenate([known, found], axis=2)
             basis = point.made["directions"] = np.hstack([basis, new])
         return np.asarray(np.tensordot(known, weights * columns @ basis, 2))
-
-    def _rest(self, point: ModelPoint) -> tuple[FloatArray, npt.NDArray[np.intp]]:
-        """Return the derivatives of the equations of rest, and the columns of their unknowns."""
-        n, q, count = self.num_states, self._entries.num_behind, self._num_columns
-        wires = point.matrix[self._coming].copy()
-        wires[:, count - q : count] -= np.eye(q)
-        behind = np.arange(count - q, count)
-        if not self._follows:
-            return wires, behind
-        rows = np.vstack([point.matrix[: self._errors.stop], wires])
-        return rows, np.concatenate([np.setdiff1d(np.arange(n), self._own), behind])
 
     def _require_following(self, left: FloatArray, driven: FloatArray) -> None:
         """Refuse parameters that no states of rest can follow."""
@@ -406,8 +397,8 @@ def _parts(context: Context, way: Way | PointMotion) -> Sequence[_Output]:
         return [way]
     place = find_place(context.system, way, can_be_read)
     if carries_vector(place.handle):
-        slot = slot_of(context, place.handle)
-        return [(slot, k) for k in place.components.tolist()]
+        slot, components = shown(context, place)
+        return [(slot, k) for k in components]
     (variable,) = find_variables(context, [way], f"Cannot show '{place.path}'", states=True)
     return variable.keys
 

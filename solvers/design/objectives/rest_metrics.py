@@ -19,16 +19,7 @@ from flexure.diagrams.checks.arguments import is_whole, one_of, require
 from flexure.diagrams.checks.errors import ValueRefusedError
 from flexure.diagrams.contexts.value_places import Way, path_of, several
 from flexure.diagrams.values.arrays import FloatArray, as_number, as_numbers, bounded
-from flexure.solvers.design.objectives.measures import (
-    Bound,
-    GainMeasure,
-    H2Measure,
-    MarginMeasure,
-    PoleMeasure,
-    StiffnessMeasure,
-    ValueMeasure,
-)
-from flexure.solvers.design.objectives.step_measures import OvershootMeasure
+from flexure.solvers.design.objectives import measures
 from flexure.solvers.design.objectives.strokes import StrokeMeasure
 from flexure.solvers.results.measures.metrics import Metric, Records
 
@@ -130,7 +121,7 @@ def frequency(number: int = 0) -> Metric:
     """
     fits = is_whole(number) and number >= 0
     require(fits, number, "Cannot make a metric with this number", "an integer from 0")
-    return _metric(f"frequency({number})", PoleMeasure("frequency", int(number)), "Hz")
+    return _metric(f"frequency({number})", measures.PoleMeasure("frequency", int(number)), "Hz")
 
 
 def stiffness_at(
@@ -143,7 +134,8 @@ def stiffness_at(
     """Return the metric "stiffness of a frame along or about an axis".
 
     It is load per displacement, in N/m or N m/rad, where no other direction is held:
-    ``1 / (dᵀ C d)`` with the compliance C of `flexure.stiffness`. It is 0 if nothing resists.
+    ``1 / (dᵀ C d)`` with the compliance C of `flexure.stiffness`. It is 0 if nothing resists, and
+    infinite if nothing can move.
 
     Parameters
     ----------
@@ -181,11 +173,10 @@ def stiffness_at(
     point = as_number(p_FP, (3,), f"{attempt} with this p_FP")
     unit, turns = ("N/m", (0.0, 1.0)) if name == "along" else ("N m/rad", (1.0, 0.0))
     direction = np.kron(turns, vector / length)
-    fits = isinstance(frame, (str, Body, Frame))
-    require(fits, frame, attempt, "a frame or body, or its name")
+    require(isinstance(frame, (str, Body, Frame)), frame, attempt, "a frame or body, or its name")
     where = frame if isinstance(frame, str) else frame.name
     numbers = ", ".join(f"{x:g}" for x in vector)
-    measure = StiffnessMeasure(frame, tuple(point.tolist()), tuple(direction.tolist()))
+    measure = measures.StiffnessMeasure(frame, tuple(point.tolist()), tuple(direction.tolist()))
     return _metric(f"stiffness_at({where}, {name}=[{numbers}])", measure, unit)
 
 
@@ -208,7 +199,7 @@ def at_rest(signal: Way) -> Metric:
     >>> (fx.metrics.at_rest("stage.q[1]") <= 1e-4).label
     'at_rest(stage.q[1]) <= 0.0001'
     """
-    return _metric(f"at_rest({path_of(signal)})", ValueMeasure(signal))
+    return _metric(f"at_rest({path_of(signal)})", measures.ValueMeasure(signal))
 
 
 def over_stroke(
@@ -310,7 +301,8 @@ def gain(
     """
     attempt = "Cannot make a metric of a gain"
     ways = _ends(inputs, outputs, openings, attempt)
-    measure = GainMeasure(_profile(bound, attempt), *_limits(lower, upper, attempt), **ways)
+    limits = _limits(lower, upper, attempt)
+    measure = measures.GainMeasure(_profile(bound, attempt), *limits, **ways)
     return _metric(f"gain({_words(inputs)}, {_words(outputs)})", measure)
 
 
@@ -362,7 +354,7 @@ def tracking(
     dc = _positive(steady_error, f"{attempt} with this steady_error")
     most = _positive(peak_error, f"{attempt} with this peak_error")
     ways = _ends(reference, output, openings, attempt)
-    measure = GainMeasure(partial(_error_bound, corner, dc, most), offset=-1.0, **ways)
+    measure = measures.GainMeasure(partial(_error_bound, corner, dc, most), offset=-1.0, **ways)
     words = f"{path_of(reference)}, {path_of(output)}, {response_time:g}"
     return _metric(f"tracking({words})", measure)
 
@@ -390,8 +382,8 @@ def h2(
     >>> fx.metrics.h2("u", ["y", "v"]).label
     'h2(u, y, v)'
     """
-    measure = H2Measure(**_ends(inputs, outputs, openings, "Cannot make a metric of a norm"))
-    return _metric(f"h2({_words(inputs)}, {_words(outputs)})", measure)
+    ways = _ends(inputs, outputs, openings, "Cannot make a metric of a norm")
+    return _metric(f"h2({_words(inputs)}, {_words(outputs)})", measures.H2Measure(**ways))
 
 
 def overshoot(reference: Way, output: Way) -> Metric:
@@ -415,9 +407,8 @@ def overshoot(reference: Way, output: Way) -> Metric:
     >>> (fx.metrics.overshoot("target.value", "plant.y") <= 5.0).label
     'overshoot(target.value, plant.y) <= 5'
     """
-    words = f"{path_of(reference)}, {path_of(output)}"
-    measure = OvershootMeasure(inputs=(reference,), outputs=(output,))
-    return _metric(f"overshoot({words})", measure, "%")
+    measure = measures.OvershootMeasure(inputs=(reference,), outputs=(output,))
+    return _metric(f"overshoot({_words((reference, output))})", measure, "%")
 
 
 def stability_margin(
@@ -459,14 +450,14 @@ def stability_margin(
     name = one_of(kind, ("disk", "modulus"), "kind", attempt)
     wires = _ways(location, "wires", attempt)
     center = 0.5 if name == "disk" else 0.0
-    measure = MarginMeasure(wires, center, openings=tuple(several(openings)))
+    measure = measures.MarginMeasure(wires, center, openings=tuple(several(openings)))
     return _metric(f"stability_margin({_words(location)}, {name})", measure)
 
 
 def _pole_metric(kind: str, lower: float, upper: float, unit: str = "") -> Metric:
     low, high = _limits(lower, upper, f"Cannot make a metric of the {kind.replace('_', ' ')}")
     words = [f"lower={low:g}"] * (low > 0.0) + [f"upper={high:g}"] * math.isfinite(high)
-    return _metric(f"{kind}({', '.join(words)})", PoleMeasure(kind, 0, low, high), unit)
+    return _metric(f"{kind}({', '.join(words)})", measures.PoleMeasure(kind, 0, low, high), unit)
 
 
 def _metric(label: str, measure: Any, unit: str = "") -> Metric:
@@ -513,7 +504,7 @@ def _words(ways: Any) -> str:
     return ", ".join(map(path_of, several(ways)))
 
 
-def _profile(bound: Any, attempt: str) -> Bound:
+def _profile(bound: Any, attempt: str) -> measures.Bound:
     """Return a bound over frequency."""
     if callable(bound):
         return bound  # type: ignore[no-any-return]

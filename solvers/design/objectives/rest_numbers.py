@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -81,7 +82,8 @@ class RestNumbers:
             known = None if self._model is None else self._model.traced
             self._flow = Equations(start.clone(), shares=True, known=known)
         rest = settled(start.system, start, self._attempt, flow=self._flow).context
-        point = None if self._model is None else self._model.at(rest)
+        model: Any = self._model
+        point = model and model.at(rest)
         found: list[tuple[float, Callable[[], FloatArray]]] = []
         for measure in self._measures:
             if isinstance(measure, StrokeMeasure):
@@ -90,10 +92,8 @@ class RestNumbers:
                     self._strokes[measure] = Stroke(measure, rest, *given)
                 found.append(self._strokes[measure].at(rest))
                 continue
-            assert self._model is not None
-            assert point is not None
             number = of_models.index(measure)
-            seen = Seen(self._model.realization(point, number), self._model, point)
+            seen = Seen(model.realization(point, number), model, point)
             piece = measure.pieces(seen)[0]
             found.append((piece.value, partial(slopes_of, seen, piece, number)))
         return RestPoint(rest, np.array([value for value, _ in found]), [by for _, by in found])

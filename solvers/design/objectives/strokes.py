@@ -22,11 +22,6 @@ from flexure.solvers.design.objectives.parametric_models import solve
 _ITERATIONS = 12  # of Newton, to hold the output elsewhere
 _LONGEST = 2.0  # times the step before: beyond that, they are given up
 _CLOSE = 1e-8  # last step, whose error is about the square
-_WORST: dict[str, Callable[[FloatArray], FloatArray]] = {
-    "largest": lambda y: y,
-    "smallest": lambda y: -y,
-    "peak": np.abs,
-}
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,9 +97,8 @@ class Stroke:
 
     def at(self, context: Context) -> tuple[float, Callable[[], FloatArray]]:
         """Return the number, from the equilibrium of a context, and its derivatives."""
-        static, measure = self._static, self._measure
-        numbers = [np.zeros(0), *(each.read(context.store) for each in self._variables)]
-        static.set_variables(np.concatenate(numbers))
+        static, measure, variables = self._static, self._measure, self._variables
+        static.set_variables(np.concatenate([[], *(v.read(context.store) for v in variables)]))
         static.move_to(context.continuous_state)
         rest, seen = static.states, []
         start = float(static.strokes[0])
@@ -118,7 +112,8 @@ class Stroke:
                     value = float(np.ravel(self._place.read(static.context))[0])
                 seen.append((value, here))
         values = np.array([each[0] for each in seen])
-        value, where = seen[int(np.argmax(_WORST[measure.worst](values)))]
+        sizes = {"largest": values, "smallest": -values, "peak": np.abs(values)}[measure.worst]
+        value, where = seen[int(np.argmax(sizes))]
         sign = -1.0 if measure.worst == "peak" and value < 0.0 else 1.0
         return sign * value, partial(self._slopes, static.variables, where, sign)
 
