@@ -234,8 +234,7 @@ class SpiralFlexure(_PlaneSpring):
         options["segments"] = segments
         super().__init__(name, frame_a, frame_c, **options)
         self._rim(arms, inner_radius, outer_radius)
-        limit = float(np.nextafter(np.pi, 4.0))
-        turn = self._positive("sweep", sweep, "rad", upper=limit)
+        turn = self._positive("sweep", sweep, "rad", upper=float(np.nextafter(np.pi, 4.0)))
         self.radius = arc_radius(self.inner, self.outer, turn)
         offset = self.inner - self.radius
         rim = np.arctan2(self.radius * np.sin(turn), offset + self.radius * np.cos(turn))

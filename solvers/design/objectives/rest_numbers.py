@@ -78,11 +78,10 @@ class RestNumbers:
             self._model = ParametricModel(
                 start, ways, requests, attempt, follows=True, spread=self._spread
             )
-        if self._flow is None:
-            known = None if self._model is None else self._model.traced
-            self._flow = Equations(start.clone(), shares=True, known=known)
-        rest = settled(start.system, start, self._attempt, flow=self._flow).context
         model: Any = self._model
+        if self._flow is None:
+            self._flow = Equations(start.clone(), shares=True, known=model and model.traced)
+        rest = settled(start.system, start, self._attempt, flow=self._flow).context
         point = model and model.at(rest)
         found: list[tuple[float, Callable[[], FloatArray]]] = []
         for measure in self._measures:

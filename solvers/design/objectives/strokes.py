@@ -120,8 +120,7 @@ class Stroke:
     def _moved(self, here: _Held, target: float, halvings: int = 3) -> _Held:
         """Move to where the output is held at a target: by Newton steps, else along the path."""
         static, output = self._static, self._measure.output
-        there = _newton(static, here, target)
-        if there is not None:
+        if (there := _newton(static, here, target)) is not None:
             return there
         if halvings:
             middle = self._moved(here, 0.5 * (here.at + target), halvings - 1)
@@ -183,6 +182,9 @@ def _held_equations(point: StaticPoint) -> FloatArray:
 
         K δθ - gᵀ_θ δμ - φᵀ_θ δκ,    g_θ δθ,    φ_θ δθ
     """
-    pushes, normals = (np.vstack([point.directions, e]) for e in (point.pushes, point.normals))
-    none = np.zeros((len(normals), len(normals)))
-    return np.block([[point.stiffness, -pushes.T], [normals, none]])
+    n, c = len(point.forces), 1 + len(point.errors)
+    matrix = np.zeros((n + c, n + c))
+    matrix[:n, :n] = point.stiffness
+    matrix[:n, n:] = -np.vstack([point.directions, point.pushes]).T
+    matrix[n:, :n] = np.vstack([point.directions, point.normals])
+    return matrix
