@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -131,26 +132,21 @@ class BridgeAmplifier(BeamAssembly):
     ) -> None:
         options = {"width": width, "thickness": thickness, "material": material, **options}
         super().__init__(name, frame_a, frame_c, **options)
-        L = self._positive("length", length)
+        L, space = self._lengths(length=length, root_distance=root_distance)
         tilt = self._positive("angle", angle, "rad", upper=0.25 * np.pi)
-        root = 0.5 * self._positive("root_distance", root_distance)
         half = 0.5 * self._positive("side_height", side_height)
         hinge = L
         if hinge_length is not None:
             hinge = self._positive("hinge_length", hinge_length, upper=0.5 * L)
         rise, middle = L * np.sin(tilt), L * np.sin(tilt) + half
-        self._origins[id(self.frame_c)] = np.array([0.0, 2.0 * middle, 0.0])
-        far = root + L * np.cos(tilt)
+        top, root, far = 2.0 * middle, 0.5 * space, 0.5 * space + L * np.cos(tilt)
+        self._origins[id(self.frame_c)] = np.array([0.0, top, 0.0])
         self.left: Body = self._body("left", sides, (-far, middle, 0.0))
         self.right: Body = self._body("right", sides, (far, middle, 0.0))
         massless = SpatialInertia.point_mass(0.0) if link is None else link
-        corners = (
-            (self.frame_a, self.left, -1.0, 0.0, rise),
-            (self.frame_a, self.right, 1.0, 0.0, rise),
-            (self.frame_c, self.left, -1.0, 2.0 * middle, 2.0 * middle - rise),
-            (self.frame_c, self.right, 1.0, 2.0 * middle, 2.0 * middle - rise),
-        )
-        for number, (block, side, sign, y, y_side) in enumerate(corners, 1):
+        blocks = (self.frame_a, 0.0, rise), (self.frame_c, top, top - rise)
+        corners = product(blocks, ((self.left, -1.0), (self.right, 1.0)))
+        for number, ((block, y, y_side), (side, sign)) in enumerate(corners, 1):
             start, end = np.array([sign * root, y, 0.0]), np.array([sign * far, y_side, 0.0])
             if hinge_length is None:
                 self._beam(block, side, start, end)
@@ -267,11 +263,7 @@ class LeverAmplifier(BeamAssembly):
         options = {"width": width, "thickness": thickness, "material": material, **options}
         super().__init__(name, frame_a, frame_c, **options)
         self.frame_b = as_frame(frame_b, self._attempt)
-        L = self._positive("length", length)
-        a, b = (
-            self._positive(f"{what}_arm", arm)
-            for what, arm in (("input", input_arm), ("output", output_arm))
-        )
+        L, a, b = self._lengths(length=length, input_arm=input_arm, output_arm=output_arm)
         self._require(a != b, "an output_arm that differs from the input_arm", f"{a:.6g} m twice")
         self._origins[id(self.frame_b)] = np.array([a, 0.0, 0.0])
         self._origins[id(self.frame_c)] = np.array([b, 2.0 * L, 0.0])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -26,17 +26,11 @@ class BeamAssembly(FlexureAssembly):
     then they tie the parameters of the beams, in ``_tie``.
     """
 
-    def __init__(
-        self,
-        name: str,
-        frame_a: FrameLike,
-        frame_c: FrameLike,
-        *,
-        leaves: type[Any] = LeafSpring,
-        **options: Any,
-    ) -> None:
+    _KIND: ClassVar[type[Any]] = LeafSpring  # what the beams are
+
+    def __init__(self, name: str, frame_a: FrameLike, frame_c: FrameLike, **options: Any) -> None:
         super().__init__(name, frame_a, frame_c)
-        self.leaves, self._kind, self._options = (), leaves, options
+        self.leaves, self._options = (), options
         self._origins = {id(frame): np.zeros(3) for frame in (self.frame_a, self.frame_c)}
 
     @property
@@ -47,6 +41,10 @@ class BeamAssembly(FlexureAssembly):
         """Return a positive number, or refuse it by its name."""
         limits = {"lower": 0.0, "exclusive": True, "unit": unit, **bounds}
         return bounded(value, f"{self._attempt} with {what}", **limits)
+
+    def _lengths(self, **values: float) -> list[float]:
+        """Return positive lengths, or refuse the first other one by its name."""
+        return [self._positive(what, value) for what, value in values.items()]
 
     def _require(self, possible: bool, expected: str, found: str) -> None:
         """Refuse dimensions that no mechanism has."""
@@ -95,4 +93,4 @@ class BeamAssembly(FlexureAssembly):
             Frame(f"{name}_{label}", on, (rotation, p - self._origins[id(on)]))
             for label, on, rotation, p in zip("AC", (on_a, on_c), ends, points, strict=True)
         ]
-        self.leaves = (*self.leaves, self._kind(name, *frames, **given))
+        self.leaves = (*self.leaves, self._KIND(name, *frames, **given))

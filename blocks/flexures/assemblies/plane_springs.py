@@ -17,21 +17,10 @@ from flexure.diagrams.values.arrays import check_size
 class _PlaneSpring(BeamAssembly):
     """Equal arms in the plane x-y, from a rim of A to a hub of C."""
 
-    def __init__(
-        self,
-        name: str,
-        frame_a: FrameLike,
-        frame_c: FrameLike,
-        arms: int,
-        radii: tuple[float, float],
-        **options: Any,
-    ) -> None:
-        super().__init__(name, frame_a, frame_c, **options)
-        self.num_arms = check_size(arms, f"the arms of plane spring '{name}'", minimum=2)
-        self.inner, self.outer = (
-            self._positive(f"{what}_radius", radius)
-            for what, radius in zip(("inner", "outer"), radii, strict=True)
-        )
+    def _rim(self, arms: int, inner_radius: float, outer_radius: float) -> None:
+        """Store the number of arms, and the radii between which they are."""
+        self.num_arms = check_size(arms, f"the arms of plane spring '{self.name}'", minimum=2)
+        self.inner, self.outer = self._lengths(inner_radius=inner_radius, outer_radius=outer_radius)
         self._require(
             self.inner < self.outer,
             "an inner_radius below the outer_radius",
@@ -42,13 +31,12 @@ class _PlaneSpring(BeamAssembly):
         """Add the arms, from one angle on the rim to another on the hub, with their sweep."""
         half = z_rotation(-0.5 * sweep) if sweep else None
         for turn in 2.0 * np.pi * np.arange(self.num_arms) / self.num_arms:
-            places = [
+            rim, hub = (
                 radius * np.array([np.cos(angle + turn), np.sin(angle + turn), 0.0])
                 for radius, angle in ((self.outer, start), (self.inner, end))
-            ]
-            x = places[1] - places[0]
-            across = np.array([x[1], -x[0], 0.0]) / np.linalg.norm(x)
-            self._beam(self.frame_a, self.frame_c, *places, across=across, turned=half, **options)
+            )
+            across = np.cross(hub - rim, (0.0, 0.0, 1.0)) / np.linalg.norm(hub - rim)
+            self._beam(self.frame_a, self.frame_c, rim, hub, across=across, turned=half, **options)
         self._tie(self.leaves, fixed=OF_SHAPE)
 
 
@@ -137,7 +125,8 @@ class MembraneFlexure(_PlaneSpring):
         **options: Any,
     ) -> None:
         options = {"width": width, "thickness": thickness, "material": material, **options}
-        super().__init__(name, frame_a, frame_c, arms, (inner_radius, outer_radius), **options)
+        super().__init__(name, frame_a, frame_c, **options)
+        self._rim(arms, inner_radius, outer_radius)
         tilt = self._positive("angle", angle, "rad", lower=-0.5 * np.pi, upper=0.5 * np.pi)
         reach = self.outer * np.sin(tilt)
         self._require(
@@ -241,11 +230,11 @@ class SpiralFlexure(_PlaneSpring):
         segments: int = 4,
         **options: Any,
     ) -> None:
-        options = {"width": width, "thickness": thickness, "material": material, **options}
+        options |= {"width": width, "thickness": thickness, "material": material}
         options["segments"] = segments
-        super().__init__(name, frame_a, frame_c, arms, (inner_radius, outer_radius), **options)
-        limit = float(np.nextafter(np.pi, 4.0))
-        turn = self._positive("sweep", sweep, "rad", upper=limit)
+        super().__init__(name, frame_a, frame_c, **options)
+        self._rim(arms, inner_radius, outer_radius)
+        turn = self._positive("sweep", sweep, "rad", upper=float(np.nextafter(np.pi, 4.0)))
         self.radius = arc_radius(self.inner, self.outer, turn)
         offset = self.inner - self.radius
         rim = np.arctan2(self.radius * np.sin(turn), offset + self.radius * np.cos(turn))

@@ -108,7 +108,7 @@ class RemoteCenterHinge(_InclinedLeaves):
     ) -> None:
         options = {"width": width, "thickness": thickness, "material": material, **options}
         super().__init__(name, frame_a, frame_c, **options)
-        near, L = self._positive("distance", distance), self._positive("length", length)
+        near, L = self._lengths(distance=distance, length=length)
         half = 0.5 * self._positive("angle", angle, "rad", upper=np.pi)
         self._pair(self.frame_a, self.frame_c, half, (near + L, near), 0.0)
         self._tie(self.leaves)
@@ -201,10 +201,7 @@ class RobertsGuide(_InclinedLeaves):
     ) -> None:
         options = {"width": width, "thickness": thickness, "material": material, **options}
         super().__init__(name, frame_a, frame_c, **options)
-        b, c = (
-            self._positive(f"{what}_distance", value)
-            for what, value in (("base", base_distance), ("coupler", coupler_distance))
-        )
+        b, c = self._lengths(base_distance=base_distance, coupler_distance=coupler_distance)
         L = self._positive("length", length)
         self._require(
             0.0 < b - c < 2.0 * L,
@@ -307,7 +304,7 @@ class ButterflyPivot(_InclinedLeaves):
     ) -> None:
         options = {"width": width, "thickness": thickness, "material": material, **options}
         super().__init__(name, frame_a, frame_c, **options)
-        near, L = self._positive("distance", distance), self._positive("length", length)
+        near, L = self._lengths(distance=distance, length=length)
         half = 0.5 * self._positive("angle", angle, "rad", upper=np.pi)
         self.shuttle: Body = self._body("shuttle", shuttle, np.zeros(3))
         self._pair(self.frame_a, self.shuttle, half, (near + L, near), 0.0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -16,10 +17,10 @@ from flexure.diagrams.values.arrays import FloatArray
 class _WireAssembly(BeamAssembly):
     """Wires from a base on A to a platform on C, which is above it by a height along z."""
 
-    def __init__(
-        self, name: str, frame_a: FrameLike, frame_c: FrameLike, height: float, **options: Any
-    ) -> None:
-        super().__init__(name, frame_a, frame_c, leaves=WireFlexure, **options)
+    _KIND = WireFlexure
+
+    def _raise(self, height: float) -> None:
+        """Put C above A."""
         self.height = self._positive("height", height)
         self._origins[id(self.frame_c)] = np.array([0.0, 0.0, self.height])
 
@@ -122,22 +123,18 @@ class Hexapod(_WireAssembly):
         **options: Any,
     ) -> None:
         options = {"diameter": diameter, "material": material, **options}
-        super().__init__(name, frame_a, frame_c, height, **options)
-        given = {"base": (base_radius, base_angle), "platform": (platform_radius, platform_angle)}
-        (r_b, beta), (r_p, gamma) = (
-            (
-                self._positive(f"{what}_radius", radius),
-                self._positive(f"{what}_angle", angle, "rad", upper=2.0 * np.pi / 3.0),
-            )
-            for what, (radius, angle) in given.items()
+        super().__init__(name, frame_a, frame_c, **options)
+        self._raise(height)
+        r_b, r_p = self._lengths(base_radius=base_radius, platform_radius=platform_radius)
+        beta, gamma = (
+            self._positive(f"{what}_angle", angle, "rad", upper=2.0 * np.pi / 3.0)
+            for what, angle in (("base", base_angle), ("platform", platform_angle))
         )
-        for k in range(3):
-            middle = 2.0 * np.pi * k / 3.0
-            for sign in (1.0, -1.0):
-                start = middle + 0.5 * sign * beta
-                end = middle + sign * (np.pi / 3.0 - 0.5 * gamma)
-                foot = r_b * np.array([np.cos(start), np.sin(start), 0.0])
-                self._wire(foot, np.array([r_p * np.cos(end), r_p * np.sin(end), self.height]))
+        for middle, sign in product(2.0 * np.pi * np.arange(3) / 3.0, (1.0, -1.0)):
+            start = middle + 0.5 * sign * beta
+            end = middle + sign * (np.pi / 3.0 - 0.5 * gamma)
+            foot = r_b * np.array([np.cos(start), np.sin(start), 0.0])
+            self._wire(foot, np.array([r_p * np.cos(end), r_p * np.sin(end), self.height]))
         self._tie(self.leaves, fixed=OF_SHAPE)
 
 
@@ -225,7 +222,8 @@ class Bipod(_WireAssembly):
         **options: Any,
     ) -> None:
         options = {"diameter": diameter, "material": material, **options}
-        super().__init__(name, frame_a, frame_c, height, **options)
+        super().__init__(name, frame_a, frame_c, **options)
+        self._raise(height)
         b = 0.5 * self._positive("base_distance", base_distance)
         c = 0.5 * self._positive("platform_distance", platform_distance)
         for sign in (1.0, -1.0):

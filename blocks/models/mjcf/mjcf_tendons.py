@@ -58,34 +58,28 @@ def _element(
 ) -> ForceElement | None:
     """Return the element with the force of a tendon, if there is one."""
     first = int(model.tendon_adr[number])
-    parts = range(first, first + int(model.tendon_num[number]))
-    kinds, wraps = {int(model.wrap_type[k]) for k in parts}, mujoco().mjtWrap
+    parts, wraps = slice(first, first + int(model.tendon_num[number])), mujoco().mjtWrap
+    kinds, numbers = set(model.wrap_type[parts].tolist()), model.wrap_objid[parts].tolist()
     low, high = map(float, model.tendon_lengthspring[number])
-    stiffness, damping = (
-        float(np.ravel(getattr(model, f"tendon_{what}")[number])[0])
+    law = {
+        what: float(np.ravel(getattr(model, f"tendon_{what}")[number])[0])
         for what in ("stiffness", "damping")
-    )
-    has_length = low == high or not stiffness
-    numbers = [int(model.wrap_objid[k]) for k in parts]
-    if not stiffness and not damping:
+    }
+    if not any(law.values()):
         return None
+    has_length = low == high or not law["stiffness"]
     if kinds == {int(wraps.mjWRAP_JOINT)} and has_length:
-        factors: dict[Joint | tuple[Joint, str], float] = {}
-        for k, n in zip(parts, numbers, strict=True):
-            if model.wrap_prm[k]:
-                factors[joints[n]] = float(model.wrap_prm[k])
+        pairs = zip(numbers, model.wrap_prm[parts].tolist(), strict=True)
+        factors: dict[Any, float] = {joints[n]: factor for n, factor in pairs if factor}
         if not factors:
             return None
-        coupling = Coupling(f"{name}_length", factors, low)
-        return CompliantCoupling(name, coupling, stiffness=stiffness, damping=damping)
-    if kinds != {int(wraps.mjWRAP_SITE)} or len(parts) != 2 or high <= 0.0:
+        return CompliantCoupling(name, Coupling(f"{name}_length", factors, low), **law)
+    if kinds != {int(wraps.mjWRAP_SITE)} or len(numbers) != 2 or high <= 0.0:
         return None
-    places = [(bodies[model.site_bodyid[n]], model.site_pos[n].copy()) for n in numbers]
-    (A, p_AP), (B, p_BQ) = places
+    A, B = (bodies[model.site_bodyid[n]] for n in numbers)
+    p_AP, p_BQ = model.site_pos[numbers]
     if has_length:
-        return LinearSpringDamper(
-            name, A, p_AP, B, p_BQ, free_length=high, stiffness=stiffness, damping=damping
-        )
-    if low > 0.0 or damping:
+        return LinearSpringDamper(name, A, p_AP, B, p_BQ, free_length=high, **law)
+    if low > 0.0 or law["damping"]:
         return None
-    return Cable(name, A, p_AP, B, p_BQ, free_length=high, stiffness=stiffness)
+    return Cable(name, A, p_AP, B, p_BQ, free_length=high, stiffness=law["stiffness"])

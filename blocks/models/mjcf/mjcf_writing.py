@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
-from typing import ClassVar
 from xml.etree import ElementTree as ET
 
 import numpy as np
+import numpy.typing as npt
 
 from flexure.blocks.forces.between_points.one_sided_spring import Cable
 from flexure.blocks.forces.between_points.spring_damper import LinearSpringDamper
@@ -19,33 +19,27 @@ from flexure.blocks.math import (
     quaternion_from_rotation,
 )
 from flexure.blocks.models.writing.plant_writer import (
+    BALLS,
+    FLOATING,
     Axis,
-    JointKind,
     PlantWriter,
+    Sizes,
+    add,
+    attributes_of,
     color_shares,
-    numbers_text,
+    has_limits,
 )
 from flexure.blocks.multibody.bodies.bodies import Body
-from flexure.blocks.multibody.bodies.body_shape import Primitive
-from flexure.blocks.multibody.constraints import Coupling
+from flexure.blocks.multibody.bodies.unit_inertia import symmetric_matrix
 from flexure.blocks.multibody.constraints.constraint import Constraint
 from flexure.blocks.multibody.force_elements.force_element import ForceElement
-from flexure.blocks.multibody.joints import Joint
-from flexure.blocks.multibody.joints.ball import BallQuaternionJoint, BallRpyJoint
-from flexure.blocks.multibody.joints.cylindrical import CylindricalJoint
-from flexure.blocks.multibody.joints.floating import QuaternionFloatingJoint, RpyFloatingJoint
-from flexure.blocks.multibody.joints.planar import PlanarJoint
-from flexure.blocks.multibody.joints.prismatic import PrismaticJoint
-from flexure.blocks.multibody.joints.revolute import RevoluteJoint
-from flexure.blocks.multibody.joints.universal import UniversalJoint
-from flexure.blocks.multibody.joints.weld import WeldJoint
 from flexure.blocks.multibody.plants.plant import Plant
 from flexure.blocks.multibody.trees.topology import Mobilizer
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.interface.option_names import answers_other_words
 
+_FORCES = ("damping", "frictionloss", "stiffness", "springref")  # what joints carry, in this order
 _SMALLEST = 1e-15  # MuJoCo refuses moving bodies with smaller masses and moments
-_ORIGIN = RigidTransform(np.eye(3), np.zeros(3))
 
 
 @answers_other_words
@@ -124,29 +118,20 @@ class _Writer(PlantWriter):
     """Makes the elements of a model."""
 
     FORMAT = "MJCF"
-    KINDS: ClassVar[Mapping[type[Joint], JointKind]] = {
-        RevoluteJoint: JointKind("axes", can_turn_around=True, has_axes=True),
-        PrismaticJoint: JointKind("axes", can_turn_around=True, has_axes=True),
-        CylindricalJoint: JointKind("axes", can_turn_around=True, has_axes=True),
-        UniversalJoint: JointKind("axes", has_axes=True),
-        PlanarJoint: JointKind("axes", has_axes=True),
-        WeldJoint: JointKind("weld", can_turn_around=True),
-        BallQuaternionJoint: JointKind("ball"),
-        BallRpyJoint: JointKind("ball"),
-        QuaternionFloatingJoint: JointKind("free"),
-        RpyFloatingJoint: JointKind("free"),
-    }
+    KINDS = (
+        *("revolute", "prismatic", "cylindrical", "universal", "planar", "weld"),
+        *(*BALLS, *FLOATING),
+    )
+    AXES = (*PlantWriter.AXES, "planar")
+    STARTS = (*AXES, "floating")
 
     def problems(self, mobilizer: Mobilizer) -> Iterator[str]:
         """Yield why a joint or its body cannot be written."""
         yield from super().problems(mobilizer)
         joint, body = mobilizer.joint, self.plant.bodies[mobilizer.outboard]
-        kind = self.KINDS.get(type(joint))
-        if kind is not None and kind.name == "free" and mobilizer.inboard:
-            yield f"the {joint.type_name} joint '{joint.name}' on a body that is not the world"
         if joint.num_velocities and not self._has_inertia(mobilizer.outboard):
             yield f"the body '{body.name}', which moves without a mass or moments of inertia"
-        if kind is not None and kind.name == "axes" and joint.num_positions > 1:
+        if self.has_axes(joint) and joint.num_positions > 1:
             names = {_axis_name((joint, k)) for k in range(joint.num_positions)}
             for each in self.plant.joints:
                 if each.name in names:
@@ -154,11 +139,9 @@ class _Writer(PlantWriter):
 
     def _has_inertia(self, number: int) -> bool:
         """Return whether a body, or one that is welded onto it, has what MuJoCo asks for."""
-        body = self.plant.bodies[number]
-        mass, _, moments = self.inertia(body, _ORIGIN)
-        if mass > _SMALLEST and np.linalg.eigvalsh(_matrix(moments))[0] > _SMALLEST:
-            return True
-        return any(
+        mass, _, moments = self.inertia(self.plant.bodies[number])
+        least = np.linalg.eigvalsh(symmetric_matrix([*moments.values()]))[0]
+        return bool(mass > _SMALLEST and least > _SMALLEST) or any(
             self._has_inertia(each.outboard)
             for each in self.mobilizers
             if each.inboard == number and not each.joint.num_velocities
@@ -167,83 +150,64 @@ class _Writer(PlantWriter):
     def root(self) -> ET.Element:
         """Return the model."""
         root = ET.Element("mujoco", model=self.plant.name)
-        ET.SubElement(root, "compiler", angle="radian", autolimits="true")
-        gravity = numbers_text(self.plant.gravity.get(self.context))
-        ET.SubElement(root, "option", gravity=gravity)
-        self._assets = ET.SubElement(root, "asset")
-        world = ET.SubElement(root, "worldbody")
-        self._bodies = {0: world}
+        add(root, "compiler", angle="radian", autolimits="true")
+        add(root, "option", gravity=self.plant.gravity.get(self.context))
+        self._assets = add(root, "asset")
+        world = add(root, "worldbody")
+        self._bodies = {self.plant.bodies[0]: world}
         self._sites: set[str] = {each.name for each in self.other_frames()}
         self._add_geoms(world, self.plant.bodies[0])
         for each in self.mobilizers:
-            self._bodies[each.outboard] = self._add_body(each)
+            self._add_body(each)
         for frame in self.other_frames():
             self._add_site(frame.name, frame.body, frame.X_BF)
-        self._equality = ET.SubElement(root, "equality")
+        self._equality = add(root, "equality")
         self.list_constraints()
-        self._actuators = ET.SubElement(root, "actuator")
-        self._add_motors()
-        tendons = ET.SubElement(root, "tendon")
+        actuators, tendons = add(root, "actuator"), add(root, "tendon")
+        self._add_motors(actuators)
         for element in filter(self.holds, self.plant.force_elements):
             self._add_tendon(tendons, element)
-        for part in (self._assets, self._equality, self._actuators, tendons):
+        for part in (self._assets, self._equality, actuators, tendons):
             if not len(part):
                 root.remove(part)
         return root
 
     # Bodies ----------------------------------------------------------------------------------
 
-    def _add_body(self, mobilizer: Mobilizer) -> ET.Element:
+    def _add_body(self, mobilizer: Mobilizer) -> None:
         """Add a body at the place where it starts, with its joints."""
-        joint, body = mobilizer.joint, self.plant.bodies[mobilizer.outboard]
-        q = joint.default_positions if self.has_start(joint) else joint.zero_positions()
-        X_FM, X_BM = mobilizer.calc_pose(q), invert_transform(mobilizer.X_MB)
-        X_PB = compose_transforms(compose_transforms(mobilizer.X_PF, X_FM), mobilizer.X_MB)
-        element = ET.SubElement(
-            self._bodies[mobilizer.inboard], "body", {"name": body.name, **_pose(X_PB)}
-        )
-        self._add_joints(element, mobilizer, X_FM.R, X_BM)
-        mass, center, moments = self.inertia(body, _ORIGIN)
+        (parent, body), pose = self.ends(mobilizer), _pose(self.pose(mobilizer))
+        element = self._bodies[body] = add(self._bodies[parent], "body", name=body.name, **pose)
+        self._add_joints(element, mobilizer)
+        mass, center, moments = self.inertia(body)
         if mass > 0.0:
-            ET.SubElement(
-                element,
-                "inertial",
-                pos=numbers_text(center),
-                mass=numbers_text(mass),
-                fullinertia=numbers_text(moments),
-            )
+            add(element, "inertial", pos=center, mass=mass, fullinertia=[*moments.values()])
         self._add_geoms(element, body)
-        return element
 
     def _add_geoms(self, element: ET.Element, body: Body) -> None:
-        for geom, pose, color in self.shapes(body, _ORIGIN):
+        for geom, pose, color in self.shapes(body):
             geom.attrib.update(_pose(pose), contype="0", conaffinity="0", mass="0")
             if color is not None:
                 geom.set("rgba", color_shares(color))
             element.append(geom)
 
-    def shape(self, part: Primitive, file: str) -> ET.Element | None:
-        """Return a geom; None of shapes that MJCF does not have."""
-        size = part.size
-        match part.kind:
-            case "box":
-                return ET.Element("geom", type="box", size=numbers_text(0.5 * np.asarray(size)))
-            case "ellipsoid":
-                return ET.Element("geom", type="ellipsoid", size=numbers_text(size))
-            case "tube" if size[0] == 0.0:
-                half = numbers_text([size[1], 0.5 * size[2]])
-                return ET.Element("geom", type="cylinder", size=half)
-            case "capsule":
-                half = numbers_text([size[0], 0.5 * size[1]])
-                return ET.Element("geom", type="capsule", size=half)
-            case "mesh":
-                name = file.removesuffix(".stl")
-                ET.SubElement(self._assets, "mesh", name=name, file=file, inertia="shell")
-                return ET.Element("geom", type="mesh", mesh=name)
-        return None
+    def shape(self, kind: str, sizes: Sizes, file: str) -> ET.Element:
+        """Return a geom."""
+        match sizes:
+            case {"size": extents}:
+                return _geom(kind, size=0.5 * np.asarray(extents))
+            case {"radius": radius, "length": length}:
+                return _geom(kind, size=[radius, 0.5 * length])
+            case {"radius": radius}:
+                return _geom("ellipsoid", size=[radius] * 3)
+            case {"radii": radii}:
+                return _geom(kind, size=radii)
+        name = file.removesuffix(".stl")
+        add(self._assets, kind, name=name, file=file, inertia="shell")
+        return _geom(kind, mesh=name)
 
     def _add_site(self, name: str, body: Body, X_BF: RigidTransform) -> None:
-        ET.SubElement(self._bodies[self.number(body)], "site", {"name": name, **_pose(X_BF)})
+        add(self._bodies[body], "site", name=name, **_pose(X_BF))
 
     def _new_site(self, name: str, body: Body, X_BF: RigidTransform) -> str:
         """Add a site with a name that no other one has, and return the name."""
@@ -259,7 +223,7 @@ class _Writer(PlantWriter):
         """Return whether a tendon has the force of an element."""
         if isinstance(element, CompliantCoupling):
             coupled = element.coupling.gearing.joints
-            return element.efficiency is None and all(self.kind(e).has_axes for e in coupled)
+            return element.efficiency is None and all(map(self.has_axes, coupled))
         if isinstance(element, Cable):  # whose damping is another one
             return hasattr(element, "stiffness") and not element.damping.get(self.context)
         return type(element) is LinearSpringDamper
@@ -269,139 +233,97 @@ class _Writer(PlantWriter):
         if isinstance(element, CompliantCoupling):
             law = element.law(self.context)
             sign = -1.0 if law.offset < 0.0 else 1.0  # MuJoCo has no negative lengths
-            one = ET.SubElement(tendons, "fixed", springlength=numbers_text(sign * law.offset))
-            for place, factor in zip(
-                element.coupling.gearing.coordinates, law.factors, strict=True
-            ):
-                coefficient = numbers_text(sign * factor)
-                ET.SubElement(one, "joint", joint=_axis_name(place), coef=coefficient)
+            one = add(tendons, "fixed", springlength=sign * law.offset)
+            places = element.coupling.gearing.coordinates
+            for place, factor in zip(places, law.factors, strict=True):
+                add(one, "joint", joint=_axis_name(place), coef=sign * factor)
             damping = law.damping
         else:
             assert isinstance(element, LinearSpringDamper | Cable)
             is_cable = isinstance(element, Cable)
             length = float(element.free_length.get(self.context))
-            lengths = numbers_text([0.0 if is_cable else length, length])
-            one = ET.SubElement(tendons, "spatial", springlength=lengths)
+            one = add(tendons, "spatial", springlength=[0.0 if is_cable else length, length])
             ends = (element.frame_a, element.p_AP), (element.frame_b, element.p_BQ)
             for label, (frame, point) in zip("AB", ends, strict=True):
                 X_FP = RigidTransform(np.eye(3), point.get(self.context))
                 X_BP = compose_transforms(frame.X_BF, X_FP)
-                site = self._new_site(f"{element.name}_{label}", frame.body, X_BP)
-                ET.SubElement(one, "site", site=site)
+                add(one, "site", site=self._new_site(f"{element.name}_{label}", frame.body, X_BP))
             damping = 0.0 if is_cable else element.damping.get(self.context)
-        stiffness = numbers_text(element.stiffness.get(self.context))
-        one.attrib.update(name=element.name, stiffness=stiffness, damping=numbers_text(damping))
+        stiffness = element.stiffness.get(self.context)
+        one.attrib |= attributes_of(name=element.name, stiffness=stiffness, damping=damping)
 
     # Joints ----------------------------------------------------------------------------------
 
-    def _add_joints(
-        self, element: ET.Element, mobilizer: Mobilizer, R_FM: np.ndarray, X_BM: RigidTransform
-    ) -> None:
+    def _add_joints(self, element: ET.Element, mobilizer: Mobilizer) -> None:
         """Add one element for each axis of a joint."""
-        joint, kind = mobilizer.joint, self.kind(mobilizer.joint).name
-        if kind == "weld":
+        joint, kind = mobilizer.joint, self.kind(mobilizer.joint)
+        if kind == "fixed":
             return
-        carried, armature = self.carried[joint], self._armature(joint)
-        self._list_limits(joint)
-        if kind != "axes":
-            one = ET.SubElement(element, "joint", name=joint.name, type=kind)
-            if kind == "ball":
-                one.set("pos", numbers_text(X_BM.p))
+        carried, armature = self.carried[joint], self.rotor_inertia(joint)
+        X_BM, has_axes = invert_transform(mobilizer.X_MB), self.has_axes(joint)
+        for what in ("velocity", "acceleration", *([] if has_axes else ["position"])):
+            if has_limits(joint, what):
+                self.left_out.add(f"the limits of the {what} of joint '{joint.name}'", what)
+        if not has_axes:
+            damping = carried.damping[0]
             if np.ptp(carried.damping):
                 self.left_out.add(f"that the dampings of joint '{joint.name}' differ")
-            elif carried.damping[0]:
-                one.set("damping", numbers_text(carried.damping[0]))
-            if armature:
-                one.set("armature", numbers_text(armature))
+                damping = 0.0
+            place = {"type": "ball", "pos": X_BM.p} if kind == "ball" else {"type": "free"}
+            felt = _nonzero(damping=damping, armature=armature)
+            add(element, "joint", name=joint.name, **place, **felt)
             return
         # Axes at the start, where the frames of bodies are those of the file.
-        H = np.asarray(mobilizer.calc_motion_matrix(joint.default_positions), dtype=float)
+        q = joint.default_positions
+        H = np.asarray(mobilizer.calc_motion_matrix(q), dtype=float)
+        R_BF = X_BM.R @ mobilizer.calc_pose(q).R.T
         limits = np.stack(joint.position_limits, axis=1)
         for k in range(joint.num_positions):
             is_hinge = bool(np.any(H[:3, k]))
-            axis = X_BM.R @ R_FM.T @ (H[:3, k] if is_hinge else H[3:, k])
-            one = ET.SubElement(
+            forces = zip(_FORCES, (each[k] for each in vars(carried).values()), strict=True)
+            felt = _nonzero(ref=q[k], **dict(forces), armature=armature)
+            if np.any(np.isfinite(limits[k])):
+                felt["range"] = limits[k]
+            add(
                 element,
                 "joint",
                 name=_axis_name((joint, k)),
                 type="hinge" if is_hinge else "slide",
-                pos=numbers_text(X_BM.p),
-                axis=numbers_text(axis),
+                pos=X_BM.p,
+                axis=R_BF @ (H[:3, k] if is_hinge else H[3:, k]),
+                **felt,
             )
-            for key, value in (
-                ("ref", joint.default_positions[k]),
-                ("damping", carried.damping[k]),
-                ("frictionloss", carried.friction[k]),
-                ("stiffness", carried.stiffness[k]),
-                ("springref", carried.spring_reference[k]),
-                ("armature", armature),
-            ):
-                if value:
-                    one.set(key, numbers_text(value))
-            if np.any(np.isfinite(limits[k])):
-                one.set("range", numbers_text(limits[k]))
 
-    def _list_limits(self, joint: Joint) -> None:
-        """List the limits that no joint of the format has."""
-        kinds = ["velocity", "acceleration"]
-        if not self.kind(joint).has_axes:
-            kinds.append("position")
-        for what in kinds:
-            sides = (getattr(joint, f"{what}_{side}_limits") for side in ("lower", "upper"))
-            if np.any(np.isfinite(np.concatenate(list(sides)))):
-                self.left_out.add(f"the limits of the {what} of joint '{joint.name}'", what)
-
-    def _armature(self, joint: Joint) -> float:
-        """Return the inertia of the rotors on a joint, as the joint feels it."""
-        return sum(
-            float(each.gear_ratio.get(self.context)) ** 2
-            * float(each.rotor_inertia.get(self.context))
-            for each in self.plant.actuators
-            if each.joint is joint
-        )
-
-    def _add_motors(self) -> None:
+    def _add_motors(self, actuators: ET.Element) -> None:
         for each in self.plant.actuators:
-            joint = each.joint
+            joint, limit = each.joint, each.effort_limit
             if joint.num_velocities != 1:
                 self.left_out.add(f"the motor '{each.name}' on more than one coordinate")
                 continue
-            motor = ET.SubElement(self._actuators, "motor", name=each.name, joint=joint.name)
-            if np.isfinite(each.effort_limit):
-                motor.set("forcerange", numbers_text([-each.effort_limit, each.effort_limit]))
-
-    def has_start(self, joint: Joint) -> bool:
-        """Return whether the format holds the positions at which a joint starts."""
-        return self.kind(joint).has_axes or self.kind(joint).name == "free"
+            motor = add(actuators, "motor", name=each.name, joint=joint.name)
+            if np.isfinite(limit):
+                motor.attrib |= attributes_of(forcerange=[-limit, limit])
 
     # Constraints -----------------------------------------------------------------------------
 
     def write_constraint(self, constraint: Constraint) -> bool:
         """Write a coupling of two coordinates, or a loop with a ball joint or a weld."""
-        loop = constraint.loop_joint
-        if isinstance(constraint, Coupling):
-            pair = self.coupled(constraint)
-            if pair is None:
-                return False
+        loop, pair = constraint.loop_joint, self.coupled(constraint)
+        if pair is not None:
             follower, leader, ratio, offset = pair
             start, other = (float(joint.default_positions[k]) for joint, k in (follower, leader))
-            ET.SubElement(
-                self._equality,
-                "joint",
-                name=constraint.name,
-                joint1=_axis_name(follower),
-                joint2=_axis_name(leader),
-                polycoef=numbers_text([offset + ratio * other - start, ratio, 0.0, 0.0, 0.0]),
-            )
+            names = {"joint1": _axis_name(follower), "joint2": _axis_name(leader)}
+            polycoef = [offset + ratio * other - start, ratio, 0.0, 0.0, 0.0]
+            add(self._equality, "joint", name=constraint.name, **names, polycoef=polycoef)
             return True
-        if loop is None or type(loop) not in (WeldJoint, BallRpyJoint, BallQuaternionJoint):
+        kind = loop and {"fixed": "weld", "ball": "connect"}.get(str(self.kind(loop)))
+        if not (loop and kind):
             return False
         ends = enumerate((loop.frame_on_parent, loop.frame_on_child), start=1)
         sites = {
             f"site{k}": self._new_site(f"{loop.name}_{k}", each.body, each.X_BF) for k, each in ends
         }
-        kind = "weld" if type(loop) is WeldJoint else "connect"
-        ET.SubElement(self._equality, kind, {"name": loop.name, **sites})
+        add(self._equality, kind, name=loop.name, **sites)
         return True
 
 
@@ -413,10 +335,13 @@ def _axis_name(coordinate: Axis) -> str:
 
 def _pose(X: RigidTransform) -> dict[str, str]:
     """Return the attributes of a pose."""
-    return {"pos": numbers_text(X.p), "quat": numbers_text(quaternion_from_rotation(X.R))}
+    return attributes_of(pos=X.p, quat=quaternion_from_rotation(X.R))
 
 
-def _matrix(moments: np.ndarray) -> np.ndarray:
-    """Return the matrix of six moments xx, yy, zz, xy, xz, yz."""
-    xx, yy, zz, xy, xz, yz = moments
-    return np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+def _nonzero(**numbers: float) -> dict[str, npt.ArrayLike]:
+    """Return the numbers that are not zero."""
+    return {key: value for key, value in numbers.items() if value}
+
+
+def _geom(kind: str, **attributes: npt.ArrayLike) -> ET.Element:
+    return ET.Element("geom", attributes_of(type=kind, **attributes))

@@ -2,37 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
-from typing import ClassVar
 from xml.etree import ElementTree as ET
 
 import numpy as np
+import numpy.typing as npt
 
-from flexure.blocks.math import (
-    RigidTransform,
-    compose_transforms,
-    relative_pose,
-    rpy_from_rotation,
-)
+from flexure.blocks.math import RigidTransform, compose_transforms, relative_pose, rpy_from_rotation
 from flexure.blocks.models.writing.plant_writer import (
-    JointKind,
+    BALLS,
+    FLOATING,
+    ORIGIN,
     PlantWriter,
+    Sizes,
+    attributes_of,
     color_shares,
+    has_limits,
     numbers_text,
 )
 from flexure.blocks.multibody.bodies.bodies import Body
-from flexure.blocks.multibody.bodies.body_shape import Primitive
-from flexure.blocks.multibody.constraints import Coupling
 from flexure.blocks.multibody.constraints.constraint import Constraint
 from flexure.blocks.multibody.joints import Joint
-from flexure.blocks.multibody.joints.ball import BallQuaternionJoint, BallRpyJoint
-from flexure.blocks.multibody.joints.floating import QuaternionFloatingJoint, RpyFloatingJoint
-from flexure.blocks.multibody.joints.prismatic import PrismaticJoint
-from flexure.blocks.multibody.joints.revolute import RevoluteJoint
 from flexure.blocks.multibody.joints.screw import ScrewJoint
-from flexure.blocks.multibody.joints.universal import UniversalJoint
-from flexure.blocks.multibody.joints.weld import WeldJoint
 from flexure.blocks.multibody.plants.plant import Plant
 from flexure.blocks.multibody.trees.topology import Mobilizer
 from flexure.diagrams.contexts.context import Context
@@ -40,7 +32,6 @@ from flexure.diagrams.interface.option_names import answers_other_words
 
 _STANDARD_GRAVITY = (0.0, 0.0, -9.81)
 _CLOSED = 1e-9  # greatest error in m and rad of a loop that the file closes
-_ORIGIN = RigidTransform(np.eye(3), np.zeros(3))
 
 
 @answers_other_words
@@ -115,30 +106,16 @@ class _Writer(PlantWriter):
     """Makes the elements of a model."""
 
     FORMAT = "SDF"
-    KINDS: ClassVar[Mapping[type[Joint], JointKind]] = {
-        RevoluteJoint: JointKind("revolute", can_turn_around=True, has_axes=True),
-        PrismaticJoint: JointKind("prismatic", can_turn_around=True, has_axes=True),
-        ScrewJoint: JointKind("screw", can_turn_around=True, has_axes=True),
-        UniversalJoint: JointKind("universal", has_axes=True),
-        WeldJoint: JointKind("fixed", can_turn_around=True),
-        BallQuaternionJoint: JointKind("ball"),
-        BallRpyJoint: JointKind("ball"),
-        QuaternionFloatingJoint: JointKind("floating"),
-        RpyFloatingJoint: JointKind("floating"),
-    }
+    KINDS = ("revolute", "prismatic", "screw", "universal", "weld", *BALLS, *FLOATING)
+    STARTS = ("floating",)
 
     def problems(self, mobilizer: Mobilizer) -> Iterator[str]:
         """Yield why a joint cannot be written."""
         yield from super().problems(mobilizer)
         joint = mobilizer.joint
-        kind = self.KINDS.get(type(joint))
-        if kind is None:
-            return
-        if kind.name == "floating" and mobilizer.inboard:
-            yield f"the {joint.type_name} joint '{joint.name}' on a body that is not the world"
         taken = {each.name for each in self.plant.bodies}
-        taken |= {each.name for each in self.other_frames() if each.name not in taken}
-        if kind.name != "floating" and joint.name in taken:
+        taken |= {each.name for each in self.other_frames()}
+        if self.kind(joint) not in (None, "floating") and joint.name in taken:
             yield f"joint '{joint.name}', which shares its name with a link or a frame"
 
     def root(self) -> ET.Element:
@@ -148,171 +125,105 @@ class _Writer(PlantWriter):
         owner, gravity = root, self.plant.gravity.get(self.context)
         if not np.array_equal(gravity, _STANDARD_GRAVITY):
             owner = ET.SubElement(root, "world", name=f"{self.plant.name}_world")
-            ET.SubElement(owner, "gravity").text = numbers_text(gravity)
-        model = ET.SubElement(owner, "model", name=self.plant.name)
+            _fill(owner, gravity=gravity)
+        self._model = ET.SubElement(owner, "model", name=self.plant.name)
         if self.plant.bodies[0].shape.primitives:
             self.left_out.add("what the world looks like")
         self._joints: dict[Joint, ET.Element] = {}
         for each in self.mobilizers:
-            self._add_link(model, each)
+            self._add_link(each)
         for each in self.mobilizers:
-            if self.kind(each.joint).name != "floating":
-                self._add_joint(model, each)
+            if self.kind(each.joint) != "floating":
+                self._add_joint(each)
         for frame in self.other_frames():
-            element = ET.SubElement(
-                model, "frame", name=frame.name, attached_to=_model_frame(frame.body, "world")
-            )
+            places = {"name": frame.name, "attached_to": frame.body.name}
+            element = ET.SubElement(self._model, "frame", places)
             element.append(_pose(frame.X_BF))
-        self._model = model
         self.list_constraints()
         return root
 
     # Links -----------------------------------------------------------------------------------
 
-    def _add_link(self, model: ET.Element, mobilizer: Mobilizer) -> None:
+    def _add_link(self, mobilizer: Mobilizer) -> None:
         """Add a link, at its joint or where it floats."""
         joint, body = mobilizer.joint, self.plant.bodies[mobilizer.outboard]
-        link = ET.SubElement(model, "link", name=body.name)
-        if self.kind(joint).name == "floating":
-            X_PM = compose_transforms(mobilizer.X_PF, mobilizer.calc_pose(joint.default_positions))
-            link.append(_pose(compose_transforms(X_PM, mobilizer.X_MB)))
+        link = ET.SubElement(self._model, "link", name=body.name)
+        if self.kind(joint) == "floating":
+            link.append(_pose(self.pose(mobilizer)))
             if np.any(self.carried[joint].damping):
                 self.left_out.add(f"the damping of joint '{joint.name}'")
         else:
             link.append(_pose(mobilizer.X_MB, joint.name))
-        mass, center, moments = self.inertia(body, _ORIGIN)
+        mass, center, moments = self.inertia(body)
         inertial = ET.SubElement(link, "inertial")
         inertial.append(_pose(RigidTransform(np.eye(3), center)))
-        ET.SubElement(inertial, "mass").text = numbers_text(mass)
-        inertia = ET.SubElement(inertial, "inertia")
-        for key, value in zip(("ixx", "iyy", "izz", "ixy", "ixz", "iyz"), moments, strict=True):
-            ET.SubElement(inertia, key).text = numbers_text(value)
-        for number, (shape, pose, color) in enumerate(self.shapes(body, _ORIGIN), start=1):
+        _fill(inertial, mass=mass)
+        _fill(ET.SubElement(inertial, "inertia"), **moments)
+        for number, (shape, pose, color) in enumerate(self.shapes(body), start=1):
             visual = ET.SubElement(link, "visual", name=f"{body.name}_visual_{number}")
             visual.append(_pose(pose))
             ET.SubElement(visual, "geometry").append(shape)
             if color is not None:
-                material = ET.SubElement(visual, "material")
-                ET.SubElement(material, "diffuse").text = color_shares(color)
+                _fill(ET.SubElement(visual, "material"), diffuse=color_shares(color))
 
-    def shape(self, part: Primitive, file: str) -> ET.Element | None:
-        """Return a shape that SDF has; None of others."""
-        size = part.size
-        match part.kind:
-            case "box":
-                return _element("box", size=size)
-            case "ellipsoid" if size[0] == size[1] == size[2]:
-                return _element("sphere", radius=size[0])
-            case "ellipsoid":
-                return _element("ellipsoid", radii=size)
-            case "tube" if size[0] == 0.0:
-                return _element("cylinder", radius=size[1], length=size[2])
-            case "capsule":
-                return _element("capsule", radius=size[0], length=size[1])
-            case "mesh":
-                mesh = ET.Element("mesh")
-                ET.SubElement(mesh, "uri").text = file
-                return mesh
-        return None
+    def shape(self, kind: str, sizes: Sizes, file: str) -> ET.Element:
+        """Return a shape of the format; a mesh has no sizes, but a file beside."""
+        return _fill(ET.Element(kind), **(sizes or {"uri": file}))
 
     # Joints ----------------------------------------------------------------------------------
 
-    def _add_joint(self, model: ET.Element, mobilizer: Mobilizer) -> None:
+    def _add_joint(self, mobilizer: Mobilizer) -> None:
         """Add a joint, from the body that is nearer to the world."""
-        joint, kind = mobilizer.joint, self.kind(mobilizer.joint)
-        carried = self.carried[joint]
-        parent, child = (
-            self.plant.bodies[number] for number in (mobilizer.inboard, mobilizer.outboard)
-        )
-        element = self._joint_element(
-            model, joint, parent, child, mobilizer.X_PF, is_reversed=mobilizer.is_reversed
-        )
+        joint, carried = mobilizer.joint, self.carried[mobilizer.joint]
+        sign = -1.0 if mobilizer.is_reversed else 1.0
+        element = self._joint_element(joint, *self.ends(mobilizer), mobilizer.X_PF, sign)
         self._joints[joint] = element
-        if not kind.has_axes:
+        if not self.has_axes(joint):
             if np.any(carried.damping):
                 self.left_out.add(f"the damping of the {joint.type_name} joint '{joint.name}'")
-            sides = (
-                getattr(joint, f"{what}_{side}_limits")
-                for what in ("position", "velocity", "acceleration")
-                for side in ("lower", "upper")
-            )
-            if np.any(np.isfinite(np.concatenate(list(sides)))):
-                self.left_out.add(f"the limits of the {joint.type_name} joint '{joint.name}'")
+            self.list_limits(joint)
             return
         self._add_motor(element, joint)
-        effort = self.effort(joint)
-        is_driven = any(each.joint is joint for each in self.plant.actuators)
+        effort = self.effort(joint, without=0.0)
         for k, axis in enumerate(element.findall("axis") + element.findall("axis2")):
-            limit = ET.SubElement(axis, "limit")
-            rates = joint.velocity_lower_limits[k], joint.velocity_upper_limits[k]
-            if rates[0] != -rates[1]:
-                self.left_out.add(
-                    f"that the velocity of joint '{joint.name}' is limited to {rates}"
-                )
-            for key, value in (
-                ("lower", joint.position_limits[0][k]),
-                ("upper", joint.position_limits[1][k]),
-                ("velocity", max(map(abs, rates))),
-                ("effort", effort if is_driven else 0.0),
-            ):
-                if np.isfinite(value):
-                    ET.SubElement(limit, key).text = numbers_text(value)
-            dynamics = ET.SubElement(axis, "dynamics")
-            for key, numbers in vars(carried).items():
-                name = f"spring_{key}" if key == "stiffness" else key
-                if numbers[k]:
-                    ET.SubElement(dynamics, name).text = numbers_text(numbers[k])
-        accelerations = joint.acceleration_lower_limits, joint.acceleration_upper_limits
-        if np.any(np.isfinite(np.concatenate(accelerations))):
+            lower, upper = (each[k] for each in joint.position_limits)
+            velocity = self.magnitude(joint, "velocity", k)
+            limits = {"lower": lower, "upper": upper, "velocity": velocity, "effort": effort}
+            finite = {key: value for key, value in limits.items() if np.isfinite(value)}
+            _fill(ET.SubElement(axis, "limit"), **finite)
+            felt = {key: each[k] for key, each in vars(carried).items() if each[k]}
+            _fill(ET.SubElement(axis, "dynamics"), **felt)
+        if has_limits(joint, "acceleration"):
             self.left_out.add(f"the limits of the acceleration of joint '{joint.name}'")
 
     def _joint_element(
-        self,
-        model: ET.Element,
-        joint: Joint,
-        parent: Body,
-        child: Body,
-        X_PF: RigidTransform,
-        *,
-        is_reversed: bool = False,
+        self, joint: Joint, parent: Body, child: Body, X_PF: RigidTransform, sign: float = 1.0
     ) -> ET.Element:
-        """Return a new joint at a frame of its parent, with its axes."""
-        kind = self.kind(joint).name
-        if kind == "revolute" and not np.any(np.isfinite(joint.position_limits)):
-            kind = "continuous"
-        element = ET.SubElement(model, "joint", name=joint.name, type=kind)
-        element.append(_pose(X_PF, _model_frame(parent, "__model__")))
-        ET.SubElement(element, "parent").text = parent.name
-        ET.SubElement(element, "child").text = child.name
+        """Return a new joint at a frame of its parent, with its axes in a direction."""
+        kind = str(self.kind(joint))
+        element = ET.SubElement(self._model, "joint", name=joint.name, type=kind)
+        element.append(_pose(X_PF, "__model__" if parent.is_world else parent.name))
+        _fill(element, parent=parent.name, child=child.name)
         axes = [joint.axis] if joint.axis is not None else []
         if kind == "universal":
-            axes = [np.array([1.0, 0.0, 0.0]), np.array([0.0, 1.0, 0.0])]
+            axes = [*np.eye(3)[:2]]
         for tag, direction in zip(("axis", "axis2"), axes, strict=False):
-            axis = ET.SubElement(element, tag)
-            ET.SubElement(axis, "xyz").text = numbers_text(-direction if is_reversed else direction)
+            _fill(ET.SubElement(element, tag), xyz=sign * direction)
         if isinstance(joint, ScrewJoint):
-            pitch = numbers_text(joint.screw_pitch)
-            ET.SubElement(element, "screw_thread_pitch").text = pitch
+            _fill(element, screw_thread_pitch=joint.screw_pitch)
         return element
 
     def _add_motor(self, element: ET.Element, joint: Joint) -> None:
         """Write the motor of a joint, whose name is that of the joint in SDF."""
-        motors = [each for each in self.plant.actuators if each.joint is joint]
+        motors = self.motors(joint)
         for number, each in enumerate(motors):
             if number or each.name != joint.name:
                 self.left_out.add(f"the name of the motor '{each.name}' on joint '{joint.name}'")
         if len(motors) == 1:
-            ratio, inertia = motors[0].gear_ratio, motors[0].rotor_inertia
-            for key, value in (("gear_ratio", ratio), ("rotor_inertia", inertia)):
-                number_text = numbers_text(float(value.get(self.context)))
-                ET.SubElement(element, f"drake:{key}").text = number_text
+            for key in ("gear_ratio", "rotor_inertia"):
+                _fill(element, **{f"drake:{key}": getattr(motors[0], key).get(self.context)})
         elif motors:
-            felt = sum(
-                float(each.gear_ratio.get(self.context)) ** 2
-                * float(each.rotor_inertia.get(self.context))
-                for each in motors
-            )
-            ET.SubElement(element, "drake:rotor_inertia").text = numbers_text(felt)
+            _fill(element, **{"drake:rotor_inertia": self.rotor_inertia(joint)})
 
     # Constraints -----------------------------------------------------------------------------
 
@@ -320,7 +231,7 @@ class _Writer(PlantWriter):
         """Write a coupling of two joints into the first of them, or a loop as a joint."""
         if constraint.loop_joint is not None:
             return self._write_loop(constraint.loop_joint)
-        pair = self.coupled(constraint) if isinstance(constraint, Coupling) else None
+        pair = self.coupled(constraint)
         if pair is None or any(joint.num_positions != 1 for joint, _ in pair[:2]):
             return False
         (follower, _), (leader, _), multiplier, offset = pair
@@ -329,57 +240,30 @@ class _Writer(PlantWriter):
         if axis.find("mimic") is not None:
             return False
         mimic = ET.Element("mimic", joint=leader.name)
-        axis.insert(1, mimic)
-        for key, value in (("multiplier", multiplier), ("offset", offset), ("reference", 0.0)):
-            ET.SubElement(mimic, key).text = numbers_text(value)
+        axis.insert(1, _fill(mimic, multiplier=multiplier, offset=offset, reference=0.0))
         return True
 
     def _write_loop(self, loop: Joint) -> bool:
-        """Write a joint that closes a loop, if it does where all joints are at zero."""
-        kind = self.KINDS.get(type(loop))
-        F, M = loop.frame_on_parent, loop.frame_on_child
-        if kind is None or kind.name == "floating" or loop.name in self._taken_names():
+        """Write a joint that closes a loop, if it does where the file has all joints."""
+        kind, taken = self.kind(loop), {each.get("name") for each in self._model}
+        if kind in (None, "floating") or loop.name in taken:
             return False
-        poses = self._poses_at_zero()
-        X_WF, X_WM = (compose_transforms(poses[self.number(f.body)], f.X_BF) for f in (F, M))
+        poses = {self.plant.bodies[0]: ORIGIN}
+        for each in self.mobilizers:
+            parent, child = self.ends(each)
+            poses[child] = compose_transforms(poses[parent], self.pose(each))
+        F, M = loop.frame_on_parent, loop.frame_on_child
+        X_WF, X_WM = (compose_transforms(poses[f.body], f.X_BF) for f in (F, M))
         X_FM = relative_pose(X_WF, X_WM)
         q = loop.nearest_positions(X_FM)
-        nearest = loop.calc_pose(q)
-        error = max(
-            float(np.max(np.abs(np.asarray(nearest.R, dtype=float) - X_FM.R))),
-            float(np.max(np.abs(np.asarray(nearest.p, dtype=float) - X_FM.p))),
-        )
-        is_turned = kind.name in ("screw", "universal") and np.max(np.abs(q)) > _CLOSED
+        pairs = zip(loop.calc_pose(q), X_FM, strict=True)
+        error = max(float(np.abs(near - there).max()) for near, there in pairs)
+        is_turned = kind in ("screw", "universal") and np.max(np.abs(q)) > _CLOSED
         if error > _CLOSED or is_turned:
             return False
-        X_PM = relative_pose(poses[self.number(F.body)], X_WM)
-        self._joint_element(self._model, loop, F.body, M.body, X_PM)
+        X_PM = relative_pose(poses[F.body], X_WM)
+        self._joint_element(loop, F.body, M.body, X_PM)
         return True
-
-    def _taken_names(self) -> set[str]:
-        """Return the names in the model."""
-        return {each.get("name", "") for each in self._model}
-
-    def _poses_at_zero(self) -> dict[int, RigidTransform]:
-        """Return the poses of links in the world of the file."""
-        poses = {0: _ORIGIN}
-        for each in self.mobilizers:
-            joint = each.joint
-            is_floating = self.kind(joint).name == "floating"
-            q = joint.default_positions if is_floating else joint.zero_positions()
-            X_WF = compose_transforms(poses[each.inboard], each.X_PF)
-            X_WM = compose_transforms(X_WF, each.calc_pose(q))
-            poses[each.outboard] = compose_transforms(X_WM, each.X_MB)
-        return poses
-
-    def has_start(self, joint: Joint) -> bool:
-        """Return whether the format holds the positions at which a joint starts."""
-        return self.kind(joint).name == "floating"
-
-
-def _model_frame(body: Body, of_world: str) -> str:
-    """Return the name of the frame of a body in the model."""
-    return of_world if body.is_world else body.name
 
 
 def _pose(X: RigidTransform, relative_to: str | None = None) -> ET.Element:
@@ -389,9 +273,8 @@ def _pose(X: RigidTransform, relative_to: str | None = None) -> ET.Element:
     return pose
 
 
-def _element(tag: str, **numbers: object) -> ET.Element:
-    """Return an element with numbers inside."""
-    element = ET.Element(tag)
-    for key, value in numbers.items():
-        ET.SubElement(element, key).text = numbers_text(value)  # type: ignore[arg-type]
-    return element
+def _fill(owner: ET.Element, **inside: npt.ArrayLike) -> ET.Element:
+    """Add elements that hold texts or numbers, and return their owner."""
+    for tag, text in attributes_of(**inside).items():
+        ET.SubElement(owner, tag).text = text
+    return owner

@@ -2,30 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 from xml.etree import ElementTree as ET
 
 import numpy as np
+import numpy.typing as npt
 
 from flexure.blocks.math import RigidTransform, compose_transforms, rpy_from_rotation
 from flexure.blocks.models.writing.plant_writer import (
-    JointKind,
+    FLOATING,
+    ORIGIN,
     PlantWriter,
+    Sizes,
+    add,
+    attributes_of,
     color_shares,
     numbers_text,
 )
 from flexure.blocks.multibody.bodies.bodies import Body
-from flexure.blocks.multibody.bodies.body_shape import Primitive
-from flexure.blocks.multibody.constraints import Coupling
 from flexure.blocks.multibody.constraints.constraint import Constraint
 from flexure.blocks.multibody.joints import Joint
-from flexure.blocks.multibody.joints.floating import QuaternionFloatingJoint, RpyFloatingJoint
-from flexure.blocks.multibody.joints.planar import PlanarJoint
-from flexure.blocks.multibody.joints.prismatic import PrismaticJoint
-from flexure.blocks.multibody.joints.revolute import RevoluteJoint
-from flexure.blocks.multibody.joints.weld import WeldJoint
 from flexure.blocks.multibody.plants.plant import Plant
 from flexure.blocks.multibody.trees.topology import Mobilizer
 from flexure.diagrams.contexts.context import Context
@@ -118,27 +116,17 @@ class _Writer(PlantWriter):
     """Makes the elements of a robot."""
 
     FORMAT = "URDF"
-    HAS_SPRINGS = False
-    KINDS: ClassVar[Mapping[type[Joint], JointKind]] = {
-        RevoluteJoint: JointKind("revolute", can_turn_around=True, has_axes=True),
-        PrismaticJoint: JointKind("prismatic", can_turn_around=True, has_axes=True),
-        WeldJoint: JointKind("fixed", can_turn_around=True),
-        PlanarJoint: JointKind("planar"),
-        QuaternionFloatingJoint: JointKind("floating"),
-        RpyFloatingJoint: JointKind("floating"),
-    }
+    KINDS = ("revolute", "prismatic", "weld", "planar", *FLOATING)
+    SHAPES = tuple(each for each in PlantWriter.SHAPES if each != "ellipsoid")
+    HAS_SPRINGS, FLOATS_ANYWHERE = False, True
 
     def root(self) -> ET.Element:
         """Return the robot."""
-        self._frames = {each.outboard: each.X_MB for each in self.mobilizers}  # X_LB of links
-        self._frames[0] = RigidTransform(np.eye(3), np.zeros(3))
+        self._frames = {self.ends(each)[1]: each.X_MB for each in self.mobilizers}  # X_LB of links
+        self._frames[self.plant.bodies[0]] = ORIGIN
         robot = ET.Element("robot", name=self.plant.name)
         robot.set("xmlns:drake", "http://drake.mit.edu")
-        robot.extend(
-            self._link(number, body)
-            for number, body in enumerate(self.plant.bodies)
-            if not body.is_node
-        )
+        robot.extend(self._link(body) for body in self.plant.bodies if not body.is_node)
         self._joints = {each.joint: self._joint(each) for each in self.mobilizers}
         robot.extend(self._joints.values())
         robot.extend(map(self._transmission, self.plant.actuators))
@@ -148,18 +136,15 @@ class _Writer(PlantWriter):
 
     # Links -----------------------------------------------------------------------------------
 
-    def _link(self, number: int, body: Body) -> ET.Element:
+    def _link(self, body: Body) -> ET.Element:
         """Return a link, with what it weighs and looks like."""
-        link, X_LB = ET.Element("link", name=body.name), self._frames[number]
-        if number and (parts := self.inertia(body, X_LB))[0] > 0.0:
+        link, X_LB = ET.Element("link", name=body.name), self._frames[body]
+        if not body.is_world and (parts := self.inertia(body, X_LB))[0] > 0.0:
             mass, center, moments = parts
             inertial = ET.SubElement(link, "inertial")
-            ET.SubElement(inertial, "origin", xyz=numbers_text(center))
-            ET.SubElement(inertial, "mass", value=numbers_text(mass))
-            keys = ("ixx", "iyy", "izz", "ixy", "ixz", "iyz")
-            ET.SubElement(
-                inertial, "inertia", dict(zip(keys, map(numbers_text, moments), strict=True))
-            )
+            add(inertial, "origin", xyz=center)
+            add(inertial, "mass", value=mass)
+            add(inertial, "inertia", **moments)
         for shape, pose, color in self.shapes(body, X_LB):
             visual = ET.SubElement(link, "visual")
             visual.append(_origin(pose))
@@ -169,70 +154,49 @@ class _Writer(PlantWriter):
                 ET.SubElement(material, "color", rgba=color_shares(color))
         return link
 
-    def shape(self, part: Primitive, file: str) -> ET.Element | None:
-        """Return a shape that URDF has; None of others."""
-        size = part.size
-        match part.kind:
-            case "box":
-                return ET.Element("box", size=numbers_text(size))
-            case "ellipsoid" if size[0] == size[1] == size[2]:
-                return ET.Element("sphere", radius=numbers_text(size[0]))
-            case "tube" if size[0] == 0.0:
-                radius, length = map(numbers_text, size[1:])
-                return ET.Element("cylinder", radius=radius, length=length)
-            case "capsule":
-                radius, length = map(numbers_text, size)
-                return ET.Element("capsule", radius=radius, length=length)
-            case "mesh":
-                return ET.Element("mesh", filename=file)
-        return None
+    def shape(self, kind: str, sizes: Sizes, file: str) -> ET.Element:
+        """Return a shape of the format; a mesh has no sizes, but a file beside."""
+        return ET.Element(kind, attributes_of(**(sizes or {"filename": file})))
 
     # Joints ----------------------------------------------------------------------------------
 
     def _joint(self, mobilizer: Mobilizer) -> ET.Element:
         """Return a joint, from the body that is nearer to the world."""
-        joint, kind = mobilizer.joint, self.kind(mobilizer.joint)
-        name, carried = kind.name, self.carried[joint]
-        limits = [
-            *joint.position_limits,
-            *(joint.velocity_lower_limits, joint.velocity_upper_limits),
-            *(joint.acceleration_lower_limits, joint.acceleration_upper_limits),
-        ]
-        if name == "revolute" and not np.any(np.isfinite(joint.position_limits)):
-            name = "continuous"
-        element = ET.Element("joint", name=joint.name, type=name)
-        for tag, number in (("parent", mobilizer.inboard), ("child", mobilizer.outboard)):
-            ET.SubElement(element, tag, link=self.plant.bodies[number].name)
-        element.append(_origin(compose_transforms(self._frames[mobilizer.inboard], mobilizer.X_PF)))
+        joint, carried = mobilizer.joint, self.carried[mobilizer.joint]
+        kind = str(self.kind(joint))
+        element = ET.Element("joint", name=joint.name, type=kind)
+        parent, child = self.ends(mobilizer)
+        add(element, "parent", link=parent.name)
+        add(element, "child", link=child.name)
+        element.append(_origin(compose_transforms(self._frames[parent], mobilizer.X_PF)))
         if joint.axis is not None:
-            axis = -joint.axis if mobilizer.is_reversed else joint.axis
-            ET.SubElement(element, "axis", xyz=numbers_text(axis))
-        elif name == "planar":
-            ET.SubElement(element, "axis", xyz="0 0 1")
-        if kind.has_axes:
-            ET.SubElement(element, "limit", self._limit(joint, name))
-        elif np.any(np.isfinite(np.concatenate(limits))):
-            self.left_out.add(f"the limits of the {joint.type_name} joint '{joint.name}'")
-        dynamics = {}
+            add(element, "axis", xyz=-joint.axis if mobilizer.is_reversed else joint.axis)
+        elif kind == "planar":
+            add(element, "axis", xyz="0 0 1")
+        if self.has_axes(joint):
+            add(element, "limit", **self._limit(joint, kind))
+        else:
+            self.list_limits(joint)
+        dynamics: dict[str, npt.ArrayLike] = {}
         if np.any(damping := carried.damping):
-            dynamics["damping"] = numbers_text(damping if np.ptp(damping) else damping[:1])
+            dynamics["damping"] = damping if np.ptp(damping) else damping[:1]
         if np.any(carried.friction):
-            dynamics["friction"] = numbers_text(carried.friction)
+            dynamics["friction"] = carried.friction
         if dynamics:
-            ET.SubElement(element, "dynamics", dynamics)
+            add(element, "dynamics", **dynamics)
         return element
 
-    def _limit(self, joint: Joint, kind: str) -> dict[str, str]:
+    def _limit(self, joint: Joint, kind: str) -> dict[str, npt.ArrayLike]:
         """Return the limits of a joint with one coordinate."""
-        limit: dict[str, Any] = {}
+        limit: dict[str, npt.ArrayLike] = {}
         if kind != "continuous":
-            (limit["lower"],), (limit["upper"],) = joint.position_limits
-        limit["effort"] = self.effort(joint)
+            limit["lower"], limit["upper"] = joint.position_limits
+        limit["effort"] = self.effort(joint, without=np.inf)
         limit["velocity"] = self.magnitude(joint, "velocity")
         acceleration = self.magnitude(joint, "acceleration")
         if acceleration != np.inf:
             limit["drake:acceleration"] = acceleration
-        return {key: numbers_text(value) for key, value in limit.items()}
+        return limit
 
     def _transmission(self, motor: Any) -> ET.Element:
         """Return a motor on a joint."""
@@ -245,13 +209,13 @@ class _Writer(PlantWriter):
         if ratio != 1.0:
             ET.SubElement(actuator, "mechanicalReduction").text = numbers_text(ratio)
         if inertia:
-            ET.SubElement(actuator, "drake:rotor_inertia", value=numbers_text(inertia))
+            add(actuator, "drake:rotor_inertia", value=inertia)
         return element
 
     def _other_frames(self) -> Iterator[ET.Element]:
         """Yield the frames that are not those of joints, as Drake has them."""
         for frame in self.other_frames():
-            X_LB = self._frames[self.number(frame.body)]
+            X_LB = self._frames[frame.body]
             element = _origin(compose_transforms(X_LB, frame.X_BF))
             element.tag = "frame"
             element.attrib = {"name": frame.name, "link": frame.body.name, **element.attrib}
@@ -259,17 +223,12 @@ class _Writer(PlantWriter):
 
     def write_constraint(self, constraint: Constraint) -> bool:
         """Write a coupling of two joints into the first of them."""
-        pair = self.coupled(constraint) if isinstance(constraint, Coupling) else None
+        pair = self.coupled(constraint)
         if pair is None or self._joints[pair[0][0]].find("mimic") is not None:
             return False
         (follower, _), (leader, _), multiplier, offset = pair
-        ET.SubElement(
-            self._joints[follower],
-            "mimic",
-            joint=leader.name,
-            multiplier=numbers_text(multiplier),
-            offset=numbers_text(offset),
-        )
+        ratio = {"multiplier": multiplier, "offset": offset}
+        add(self._joints[follower], "mimic", joint=leader.name, **ratio)
         return True
 
     def rest(self) -> Iterator[str]:
@@ -282,5 +241,4 @@ class _Writer(PlantWriter):
 
 def _origin(pose: RigidTransform) -> ET.Element:
     """Return an ``<origin>`` with a pose."""
-    rpy = rpy_from_rotation(pose.R)
-    return ET.Element("origin", xyz=numbers_text(pose.p), rpy=numbers_text(rpy))
+    return ET.Element("origin", attributes_of(xyz=pose.p, rpy=rpy_from_rotation(pose.R)))

@@ -18,13 +18,14 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
+from flexure.blocks.multibody import Frame, Plant
 from flexure.diagrams.checks.errors import EvaluationError
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.contexts.cut_wires import cut_wires
 from flexure.diagrams.contexts.store import Store
 from flexure.diagrams.contexts.value_places import Place, Way, find_place
+from flexure.diagrams.systems.layout import Layout
 from flexure.diagrams.values.arrays import FloatArray
 from flexure.solvers.analysis.equations.equations import (
     Variable,
@@ -34,7 +35,6 @@ from flexure.solvers.analysis.equations.equations import (
     read_equations,
     refuse_sampled,
     shown,
-    slot_of,
     wire_at,
 )
 from flexure.solvers.analysis.equations.kept_equations import TracedEquations, kept_equations
@@ -46,18 +46,49 @@ from flexure.solvers.analysis.equations.tangents import (
     require_holding,
     tangent,
 )
+from flexure.solvers.analysis.forces_at_rest.static_coordinates import Indices
 from flexure.solvers.analysis.linear_models.linear_inputs import LinearInputs, closing
-from flexure.solvers.design.objectives.point_motions import PointMotion
+from flexure.solvers.analysis.statics.stiffness import plant_of
 from flexure.solvers.tracing.exact_jacobian import ExactJacobian, numbers_of, state_keys
 from flexure.solvers.tracing.signals import can_be_read
 from flexure.solvers.tracing.trace import STATE, Key, trace
 from flexure.solvers.tracing.trace_check import agree, sizes_of_terms
 
-#: A point whose velocity is shown, a slot with components, or keys of states and parameters.
-_Output: TypeAlias = PointMotion | tuple[int, tuple[int, ...]] | tuple[Key, ...]
 _SINGULAR = 1e-13  # of the largest singular value of scaled equations of rest
 _NO_DIRECTION = 1e-14  # of weights: what is left of them beside known directions is rounding
 _REST = 1e-6  # of the largest change of an equation: what is left where nothing follows
+
+
+@dataclass(frozen=True)
+class PointMotion:
+    """The motion of a point P fixed in a frame F, along or about an axis of F."""
+
+    frame: Frame  # the frame F
+    p_FP: tuple[float, ...]  # position of P from Fo, expressed in F, in m
+    # Shape (6,), along the axes of F: about which axis it turns, then along which it moves.
+    direction: tuple[float, ...]
+
+    @property
+    def plant(self) -> Plant:
+        """The plant of the frame."""
+        return plant_of(self.frame)
+
+    def velocities(self, layout: Layout) -> Indices:
+        """Return where the velocities of the plant are among the states."""
+        tree = self.plant.tree
+        position = next(k for k, leaf in enumerate(layout.leaves) if leaf is tree)
+        first = layout.x_slices[position].start + tree.topology.num_positions
+        return np.arange(first, first + tree.topology.num_velocities)
+
+    def velocity(self, store: Store) -> Any:
+        """Return its velocity, a number or an expression."""
+        J = self.plant.calc_jacobian(store.leaves[0].root, self.frame, self.p_FP, None, self.frame)
+        v = store.x[self.velocities(store.layout)]
+        return np.sum((np.array(self.direction) @ J) * v)
+
+
+#: A point whose velocity is shown, or a component of a slot, a state or a parameter.
+_Output: TypeAlias = PointMotion | tuple[Any, int]
 
 
 @dataclass(frozen=True)
@@ -101,6 +132,11 @@ class Realization:
     left: FloatArray = field(default_factory=lambda: np.zeros((0, 0)), repr=False)
     right: FloatArray = field(default_factory=lambda: np.zeros((0, 0)), repr=False)
 
+    def on_tangent(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return A, B and C in coordinates of the directions in which states can move."""
+        T = self.tangent
+        return T.T @ self.A @ T, T.T @ self.B, self.C @ T
+
 
 class ParametricModel:
     """The linear models of a context as functions of parameters.
@@ -143,61 +179,46 @@ class ParametricModel:
         refuse_sampled(context, attempt, remedy)
         require_holding(context, attempt)
         self._follows, self._attempt = follows, attempt
-        handles: dict[Any, Way] = {}
-        for way in (way for each in requests for way in (*each.inputs, *each.openings)):
-            handle = wire_at(find_place(context.system, way, can_start).handle)
-            handles.setdefault(handle, handle)
-        entries = LinearInputs(context, list(handles), (), attempt)
-        self._entries, inside = entries, entries.context
-        self._inside, self._wires = inside, list(inside.store.layout.cuts)
+        entered = [way for each in requests for way in (*each.inputs, *each.openings)]
+        wires = [wire_at(find_place(context.system, way, can_start).handle) for way in entered]
+        self._entries = entries = LinearInputs(context, list(dict.fromkeys(wires)), (), attempt)
+        self._inside = inside = entries.context
+        store = inside.store
+        self._wires = list(store.layout.cuts)
         self._variables = find_variables(inside, list(parameters), attempt, states=True)
         self._constrained = [Place.of(port) for port in constraint_ports(inside)]
         self._quaternions, self._locked = quaternions_and_locked(inside)
-        self.num_states = n = inside.store.layout.num_states
-        self._outputs: list[_Output] = []
-        self._chosen = [self._components(inside, each, attempt) for each in requests]
-        columns = [*state_keys(inside.store), *_keys(entries.variables)]
-        own = [key for key in _keys(self._variables) if key not in columns]
-        self._num_columns, self._keys = len(columns), [*columns, *own]
+        self.num_states = n = store.layout.num_states
+        columns, varied = [*state_keys(store), *_keys(entries.variables)], _keys(self._variables)
+        self._num_columns = len(columns)
+        self._keys = list(dict.fromkeys([*columns, *varied]))
         places = {key: k for k, key in enumerate(self._keys)}
-        self._spread = np.eye(len(_keys(self._variables))) if spread is None else spread
+        self._own = np.array([places[key] for key in varied], dtype=np.intp)
+        self._spread = np.eye(len(varied)) if spread is None else spread
         self.num_parameters = self._spread.shape[1]
-        self._own = np.array([places[key] for key in _keys(self._variables)], dtype=np.intp)
+        errors = len(self._quaternions) + sum(each.components.size for each in self._constrained)
+        self._errors, self._outputs = slice(n, n + errors), list[_Output]()
+
+        def entering(ways: tuple[Way, ...]) -> list[int]:
+            found = (each for way in ways for each in find_variables(inside, [way], attempt))
+            return [places[key] for key in _keys(found)]
+
+        # Of each request the columns of inputs, the rows of outputs, and the columns of openings.
+        self._chosen: list[tuple[list[int], list[int], list[int]]] = []
+        for each in requests:
+            start = len(self._outputs)
+            self._outputs += [part for way in each.outputs for part in _parts(inside, way)]
+            rows = range(n + errors + start, n + errors + len(self._outputs))
+            self._chosen.append((entering(each.inputs), [*rows], entering(each.openings)))
+        self._coming = slice(n + errors + len(self._outputs), None)
         self._equations, known = kept_equations(
-            inside.store.layout,
+            store.layout,
             ("parametric", tuple(self._outputs), tuple(self._keys), len(columns)),
             lambda: self._traced(columns),
         )
-        q, r = entries.num_behind, len(self._quaternions)
-        r += sum(each.components.size for each in self._constrained)
-        end = len(self._equations.expressions) - q
-        self._errors, self._shown = slice(n, n + r), slice(n + r, end)
-        self._coming = slice(end, end + q)
         self._unchecked = not known
         if not (known or follows):  # others are checked at rest: without loads, stresses vanish
             self.at(context)
-
-    def _components(
-        self, context: Context, request: Request, attempt: str
-    ) -> tuple[list[int], list[int], list[int]]:
-        """Return which components of all inputs and outputs belong to a request."""
-        system, begins, count = context.system, {}, 0
-        for variable in self._entries.variables:
-            begins[wire_at(variable.place.handle)] = count
-            count += len(variable.keys)
-
-        def columns(ways: tuple[Way, ...]) -> list[int]:
-            places = [find_place(system, way, can_start) for way in ways]
-            return [
-                begins[wire_at(place.handle)] + int(k) for place in places for k in place.components
-            ]
-
-        rows: list[int] = []
-        for each in request.outputs:
-            first = sum(map(_size, self._outputs))
-            self._outputs.append(each if isinstance(each, PointMotion) else _output(context, each))
-            rows += range(first, first + _size(self._outputs[-1]))
-        return columns(request.inputs), rows, columns(request.openings)
 
     def _traced(self, columns: list[Key]) -> TracedEquations:
         layout = self._inside.store.layout
@@ -209,16 +230,8 @@ class ParametricModel:
     def _read(self, store: Store) -> list[Any]:
         """Read all rows, numbers or symbols."""
         rows = read_equations(store, [shown(self._inside, each) for each in self._constrained])
-        for k in self._quaternions:
-            q = store.x[k : k + 4]
-            rows.append(0.5 * np.sum(q * q) - 0.5)
-        for each in self._outputs:
-            if isinstance(each, PointMotion):
-                rows.append(each.velocity(store))
-            elif isinstance(each[0], int):
-                rows += [store.value(each[0])[k] for k in each[1]]
-            else:
-                rows += [_read_key(store, key) for key in each]
+        rows += [0.5 * np.sum(store.x[k : k + 4] ** 2) - 0.5 for k in self._quaternions]
+        rows += [_read_part(store, each) for each in self._outputs]
         return [*rows, *(value for slot in self._entries.slots for value in store.value(slot))]
 
     def _require_same(self, point: ModelPoint) -> None:
@@ -258,32 +271,19 @@ class ParametricModel:
         """Return the linear model of a request at a point."""
         inputs, outputs, opened = self._chosen[number]
         n, q, count = self.num_states, self._entries.num_behind, self._num_columns
-        behind = slice(count - q, count)
-        rows = [*range(n), *(self._shown.start + k for k in outputs)]
-        closed = np.ones((q, 1))
-        closed[[n + k - behind.start for k in opened]] = 0.0
+        rows, closed = [*range(n), *outputs], np.ones((q, 1))
+        closed[[k - count for k in opened]] = 0.0
         left, right = closing(point.matrix[:, :count], closed)
-        left, right = left[rows], right[:, [*range(n), *(n + k for k in inputs)]]
+        left, right = left[rows], right[:, [*range(n), *inputs]]
         whole = point.matrix[rows, :count] @ right
-        normals = point.matrix[self._errors, :n]
-        T = tangent(
-            point.store.x,
-            self._quaternions,
-            self._locked,
-            normals[: len(normals) - len(self._quaternions)],
-        )
-        values = point.values[[self._shown.start + k for k in outputs]]
+        normals = point.matrix[n : self._errors.stop - len(self._quaternions), :n]
+        T = tangent(point.store.x, self._quaternions, self._locked, normals)
         parts = (whole[:n, :n], whole[:n, n:], whole[n:, :n], whole[n:, n:])
-        return Realization(*parts, T, values, None, left, right)
+        return Realization(*parts, T, point.values[outputs], None, left, right)
 
-    def rest_response(self, point: ModelPoint, A: FloatArray, changes: FloatArray) -> FloatArray:
-        """Return the states x with ``A x = changes`` that keep all constraints."""
-        rows = np.vstack([A, point.matrix[self._errors, : self.num_states]])
-        return solve(rows, np.concatenate([changes, np.zeros(len(rows) - len(changes))]))
-
-    def rest_adjoint(self, point: ModelPoint, A: FloatArray, weights: FloatArray) -> FloatArray:
-        """Return a with ``weights = aᵀ (A, errors)``, for rates and for errors of constraints."""
-        return solve(np.vstack([A, point.matrix[self._errors, : self.num_states]]).T, weights)
+    def rest_rows(self, point: ModelPoint, A: FloatArray) -> FloatArray:
+        """Return A, and behind it the derivatives of errors of constraints by the states."""
+        return np.vstack([A, point.matrix[self._errors, : self.num_states]])
 
     # Derivatives -----------------------------------------------------------------------------
 
@@ -311,15 +311,12 @@ class ParametricModel:
         by_values : ndarray, shape (p,), optional
             By the outputs.
         """
-        found = np.zeros(self.num_parameters)
         whole = realization.left.T @ weights @ realization.right.T
         if by_errors is not None:
             whole[self._errors, : self.num_states] += by_errors
-        if np.any(whole):
-            found += self._changes(point, whole)
+        found = self._changes(point, whole) if np.any(whole) else np.zeros(self.num_parameters)
         if by_values is not None:
-            rows = [self._shown.start + k for k in self._chosen[number][1]]
-            found += by_values @ point.matrix[rows] @ self._ways(point)
+            found += by_values @ point.matrix[self._chosen[number][1]] @ self._ways(point)
         return found
 
     def _ways(self, point: ModelPoint) -> FloatArray:
@@ -327,7 +324,13 @@ class ParametricModel:
         if "ways" not in point.made:
             ways = np.zeros((len(self._keys), self.num_parameters))
             ways[self._own] = self._spread
-            rows, unknown = self._rest(point)
+            n, q, count = self.num_states, self._entries.num_behind, self._num_columns
+            # The equations of rest, and what is unknown in them: states, and what wires carry.
+            rows, unknown = point.matrix[self._coming].copy(), np.arange(count - q, count)
+            rows[:, count - q : count] -= np.eye(q)
+            if self._follows:
+                rows = np.vstack([point.matrix[: self._errors.stop], rows])
+                unknown = np.append(np.setdiff1d(np.arange(n), self._own), unknown)
             if len(unknown):
                 driven = rows[:, self._own] @ self._spread
                 ways[unknown] = -solve(rows[:, unknown], driven)
@@ -339,10 +342,7 @@ class ParametricModel:
         """Return the sum of the products of weights and dM/dp for each parameter."""
         # Of the columns only the directions that weights have and none before had are computed.
         matrix = point.matrix[:, : self._num_columns]
-        rows = np.abs(matrix).max(axis=1, initial=0.0)
-        rows[rows == 0.0] = 1.0
-        columns = np.abs(matrix / rows[:, np.newaxis]).max(axis=0, initial=0.0)
-        columns[columns == 0.0] = 1.0
+        rows, columns = _sizes(matrix)
         scaled = rows[:, np.newaxis] * weights * columns
         if not np.isfinite(scaled).all():
             return np.full(self.num_parameters, np.nan)
@@ -357,17 +357,6 @@ class ParametricModel:
             known = point.made["changes"] = np.concatenate([known, found], axis=2)
             basis = point.made["directions"] = np.hstack([basis, new])
         return np.asarray(np.tensordot(known, weights * columns @ basis, 2))
-
-    def _rest(self, point: ModelPoint) -> tuple[FloatArray, npt.NDArray[np.intp]]:
-        """Return the derivatives of the equations of rest, and the columns of their unknowns."""
-        n, q, count = self.num_states, self._entries.num_behind, self._num_columns
-        wires = point.matrix[self._coming].copy()
-        wires[:, count - q : count] -= np.eye(q)
-        behind = np.arange(count - q, count)
-        if not self._follows:
-            return wires, behind
-        rows = np.vstack([point.matrix[:n], point.matrix[self._errors], wires])
-        return rows, np.concatenate([np.setdiff1d(np.arange(n), self._own), behind])
 
     def _require_following(self, left: FloatArray, driven: FloatArray) -> None:
         """Refuse parameters that no states of rest can follow."""
@@ -387,37 +376,44 @@ def solve(matrix: FloatArray, right: FloatArray) -> FloatArray:
     """Return the smallest solution of equations, which are scaled."""
     if not matrix.size:
         return np.zeros((matrix.shape[1], *right.shape[1:]))
-    rows = np.abs(matrix).max(axis=1)
-    rows[rows == 0.0] = 1.0
-    scaled = matrix / rows[:, np.newaxis]
-    columns = np.abs(scaled).max(axis=0)
-    columns[columns == 0.0] = 1.0
-    right = (right.T / rows).T
-    found = np.linalg.lstsq(scaled / columns, right, rcond=_SINGULAR)[0]
+    rows, columns = _sizes(matrix)
+    scaled = matrix / rows[:, np.newaxis] / columns
+    found = np.linalg.lstsq(scaled, (right.T / rows).T, rcond=_SINGULAR)[0]
     return np.asarray((found.T / columns).T)
 
 
-def _output(context: Context, way: Way) -> _Output:
-    """Return where an output is: a slot and components of it, or keys of a state or parameter."""
+def _sizes(matrix: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return by what to divide rows, and then columns, so that their largest entries are 1."""
+    rows = np.abs(matrix).max(axis=1, initial=0.0)
+    rows[rows == 0.0] = 1.0
+    columns = np.abs(matrix / rows[:, np.newaxis]).max(axis=0, initial=0.0)
+    columns[columns == 0.0] = 1.0
+    return rows, columns
+
+
+def _parts(context: Context, way: Way | PointMotion) -> Sequence[_Output]:
+    """Return the components of an output."""
+    if isinstance(way, PointMotion):
+        return [way]
     place = find_place(context.system, way, can_be_read)
     if carries_vector(place.handle):
-        return slot_of(context, place.handle), tuple(place.components.tolist())
+        slot, components = shown(context, place)
+        return [(slot, k) for k in components]
     (variable,) = find_variables(context, [way], f"Cannot show '{place.path}'", states=True)
     return variable.keys
 
 
-def _read_key(store: Store, key: Key) -> Any:
-    """Read a component of a state or parameter, a number or a symbol."""
-    (what, where, index), component = key
+def _read_part(store: Store, part: _Output) -> Any:
+    """Read a component of an output, a number or a symbol."""
+    if isinstance(part, PointMotion):
+        return part.velocity(store)
+    where, component = part
+    if isinstance(where, int):
+        return store.value(where)[component]
+    what, leaf, index = where
     if what == STATE:
         return store.x[component]
-    return np.reshape(store.leaves[where].parameters[index], -1)[component]
-
-
-def _size(output: _Output) -> int:
-    if isinstance(output, PointMotion):
-        return 1
-    return len(output[1] if isinstance(output[0], int) else output)
+    return np.reshape(store.leaves[leaf].parameters[index], -1)[component]
 
 
 def _keys(variables: Iterable[Variable]) -> list[Key]:

@@ -19,16 +19,7 @@ from flexure.diagrams.checks.arguments import is_whole, one_of, require
 from flexure.diagrams.checks.errors import ValueRefusedError
 from flexure.diagrams.contexts.value_places import Way, path_of, several
 from flexure.diagrams.values.arrays import FloatArray, as_number, as_numbers, bounded
-from flexure.solvers.design.objectives.measures import (
-    Bound,
-    GainMeasure,
-    H2Measure,
-    MarginMeasure,
-    PoleMeasure,
-    StiffnessMeasure,
-    ValueMeasure,
-)
-from flexure.solvers.design.objectives.step_measures import OvershootMeasure
+from flexure.solvers.design.objectives import measures
 from flexure.solvers.design.objectives.strokes import StrokeMeasure
 from flexure.solvers.results.measures.metrics import Metric, Records
 
@@ -68,7 +59,7 @@ def decay_rate(*, lower: float = 0.0, upper: float = math.inf) -> Metric:
     >>> round(found["time_constant"], 3), round(found.objective, 3)
     (2.0, 0.5)
     """
-    return _pole_metric("decay_rate", lower, upper)
+    return _pole_metric("decay_rate", lower, upper, "1/s")
 
 
 def least_damping(*, lower: float = 0.0, upper: float = math.inf) -> Metric:
@@ -130,7 +121,7 @@ def frequency(number: int = 0) -> Metric:
     """
     fits = is_whole(number) and number >= 0
     require(fits, number, "Cannot make a metric with this number", "an integer from 0")
-    return _metric(f"frequency({number})", PoleMeasure("frequency", int(number)))
+    return _metric(f"frequency({number})", measures.PoleMeasure("frequency", int(number)), "Hz")
 
 
 def stiffness_at(
@@ -143,7 +134,8 @@ def stiffness_at(
     """Return the metric "stiffness of a frame along or about an axis".
 
     It is load per displacement, in N/m or N m/rad, where no other direction is held:
-    ``1 / (dᵀ C d)`` with the compliance C of `flexure.stiffness`. It is 0 if nothing resists.
+    ``1 / (dᵀ C d)`` with the compliance C of `flexure.stiffness`. It is 0 if nothing resists, and
+    infinite if nothing can move.
 
     Parameters
     ----------
@@ -176,17 +168,16 @@ def stiffness_at(
     ((name, axis),) = given.items()
     vector = as_number(axis, (3,), f"{attempt} {name} this axis")
     length = float(np.linalg.norm(vector))
-    fits = math.isfinite(length) and length > 0.0
+    fits = 0.0 < length < math.inf
     require(fits, axis, f"{attempt} {name} this axis", "a vector that is not zero")
     point = as_number(p_FP, (3,), f"{attempt} with this p_FP")
-    direction = np.zeros(6)
-    direction[slice(3, 6) if name == "along" else slice(0, 3)] = vector / length
-    fits = isinstance(frame, (str, Body, Frame))
-    require(fits, frame, attempt, "a frame or body, or its name")
+    unit, turns = ("N/m", (0.0, 1.0)) if name == "along" else ("N m/rad", (1.0, 0.0))
+    direction = np.kron(turns, vector / length)
+    require(isinstance(frame, (str, Body, Frame)), frame, attempt, "a frame or body, or its name")
     where = frame if isinstance(frame, str) else frame.name
     numbers = ", ".join(f"{x:g}" for x in vector)
-    measure = StiffnessMeasure(frame, tuple(point.tolist()), tuple(direction.tolist()))
-    return _metric(f"stiffness_at({where}, {name}=[{numbers}])", measure)
+    measure = measures.StiffnessMeasure(frame, tuple(point.tolist()), tuple(direction.tolist()))
+    return _metric(f"stiffness_at({where}, {name}=[{numbers}])", measure, unit)
 
 
 def at_rest(signal: Way) -> Metric:
@@ -208,7 +199,7 @@ def at_rest(signal: Way) -> Metric:
     >>> (fx.metrics.at_rest("stage.q[1]") <= 1e-4).label
     'at_rest(stage.q[1]) <= 0.0001'
     """
-    return _metric(f"at_rest({path_of(signal)})", ValueMeasure(signal))
+    return _metric(f"at_rest({path_of(signal)})", measures.ValueMeasure(signal))
 
 
 def over_stroke(
@@ -263,7 +254,7 @@ def over_stroke(
     require(fits, points, attempt, f"points to be an integer from 2 to {_POINTS}")
     label = f"{path_of(signal)}, {path_of(output)}, ({low:g}, {high:g}), {kind}"
     measure = StrokeMeasure(signal, output, (low, high), kind, int(points))
-    return _metric(f"over_stroke({label})", measure)
+    return _metric(f"over_stroke({label})", measure, "{}")
 
 
 def gain(
@@ -309,13 +300,9 @@ def gain(
     'gain(u, y)'
     """
     attempt = "Cannot make a metric of a gain"
-    measure = GainMeasure(
-        _ways(inputs, "inputs", attempt),
-        _ways(outputs, "outputs", attempt),
-        tuple(several(openings)),
-        _profile(bound, attempt),
-        *_limits(lower, upper, attempt),
-    )
+    ways = _ends(inputs, outputs, openings, attempt)
+    limits = _limits(lower, upper, attempt)
+    measure = measures.GainMeasure(_profile(bound, attempt), *limits, **ways)
     return _metric(f"gain({_words(inputs)}, {_words(outputs)})", measure)
 
 
@@ -366,22 +353,14 @@ def tracking(
     corner = 2.0 / _positive(response_time, f"{attempt} with this response_time", "s")
     dc = _positive(steady_error, f"{attempt} with this steady_error")
     most = _positive(peak_error, f"{attempt} with this peak_error")
-    measure = GainMeasure(
-        (reference,),
-        (output,),
-        tuple(several(openings)),
-        partial(_error_bound, corner, dc, most),
-        offset=-1.0,
-    )
+    ways = _ends(reference, output, openings, attempt)
+    measure = measures.GainMeasure(partial(_error_bound, corner, dc, most), offset=-1.0, **ways)
     words = f"{path_of(reference)}, {path_of(output)}, {response_time:g}"
     return _metric(f"tracking({words})", measure)
 
 
 def h2(
-    inputs: Way | Iterable[Way],
-    outputs: Way | Iterable[Way],
-    *,
-    openings: Way | Iterable[Way] = (),
+    inputs: Way | Iterable[Way], outputs: Way | Iterable[Way], *, openings: Way | Iterable[Way] = ()
 ) -> Metric:
     """Return the metric "H2 norm from inputs to outputs".
 
@@ -403,10 +382,8 @@ def h2(
     >>> fx.metrics.h2("u", ["y", "v"]).label
     'h2(u, y, v)'
     """
-    attempt = "Cannot make a metric of a norm"
-    ways = _ways(inputs, "inputs", attempt), _ways(outputs, "outputs", attempt)
-    measure = H2Measure(*ways, tuple(several(openings)))
-    return _metric(f"h2({_words(inputs)}, {_words(outputs)})", measure)
+    ways = _ends(inputs, outputs, openings, "Cannot make a metric of a norm")
+    return _metric(f"h2({_words(inputs)}, {_words(outputs)})", measures.H2Measure(**ways))
 
 
 def overshoot(reference: Way, output: Way) -> Metric:
@@ -430,8 +407,8 @@ def overshoot(reference: Way, output: Way) -> Metric:
     >>> (fx.metrics.overshoot("target.value", "plant.y") <= 5.0).label
     'overshoot(target.value, plant.y) <= 5'
     """
-    words = f"{path_of(reference)}, {path_of(output)}"
-    return _metric(f"overshoot({words})", OvershootMeasure(reference, output))
+    measure = measures.OvershootMeasure(inputs=(reference,), outputs=(output,))
+    return _metric(f"overshoot({_words((reference, output))})", measure, "%")
 
 
 def stability_margin(
@@ -472,19 +449,19 @@ def stability_margin(
     attempt = "Cannot make a metric of a margin"
     name = one_of(kind, ("disk", "modulus"), "kind", attempt)
     wires = _ways(location, "wires", attempt)
-    measure = MarginMeasure(wires, tuple(several(openings)), 0.5 if name == "disk" else 0.0)
+    center = 0.5 if name == "disk" else 0.0
+    measure = measures.MarginMeasure(wires, center, openings=tuple(several(openings)))
     return _metric(f"stability_margin({_words(location)}, {name})", measure)
 
 
-def _pole_metric(kind: str, lower: float, upper: float) -> Metric:
+def _pole_metric(kind: str, lower: float, upper: float, unit: str = "") -> Metric:
     low, high = _limits(lower, upper, f"Cannot make a metric of the {kind.replace('_', ' ')}")
     words = [f"lower={low:g}"] * (low > 0.0) + [f"upper={high:g}"] * math.isfinite(high)
-    return _metric(f"{kind}({', '.join(words)})", PoleMeasure(kind, 0, low, high))
+    return _metric(f"{kind}({', '.join(words)})", measures.PoleMeasure(kind, 0, low, high), unit)
 
 
-def _metric(label: str, measure: Any) -> Metric:
-    calc = partial(_number, measure)
-    return Metric(label, (), (), (measure,), calc, unit=measure.unit)
+def _metric(label: str, measure: Any, unit: str = "") -> Metric:
+    return Metric(label, (), (), (measure,), partial(_number, measure), unit=unit)
 
 
 def _number(measure: Any, records: Records) -> FloatArray:
@@ -516,27 +493,27 @@ def _ways(ways: Any, what: str, attempt: str) -> tuple[Way, ...]:
     return found
 
 
+def _ends(inputs: Any, outputs: Any, openings: Any, attempt: str) -> dict[str, Any]:
+    """Return the ways of a linear model, by the names that measures have for them."""
+    ends = {"inputs": inputs, "outputs": outputs}
+    found = {what: _ways(ways, what, attempt) for what, ways in ends.items()}
+    return {**found, "openings": tuple(several(openings))}
+
+
 def _words(ways: Any) -> str:
     return ", ".join(map(path_of, several(ways)))
 
 
-def _profile(bound: Any, attempt: str) -> Bound:
+def _profile(bound: Any, attempt: str) -> measures.Bound:
     """Return a bound over frequency."""
     if callable(bound):
         return bound  # type: ignore[no-any-return]
     if not isinstance(bound, (tuple, list)) and np.ndim(bound) == 0:
         return _positive(bound, f"{attempt} with this bound")
     expected = "a number, frequencies in ascending order with positive values, or a function"
-    pair = [as_numbers(each, attempt, expected) for each in bound]
-    fits = (
-        len(pair) == 2
-        and pair[0].ndim == 1
-        and pair[0].shape == pair[1].shape
-        and len(pair[0]) > 1
-        and np.all(np.diff(pair[0], prepend=0.0) > 0.0)
-        and np.all(pair[1] > 0.0)
-        and np.isfinite(pair).all()
-    )
+    pair = as_numbers(bound, attempt, expected)
+    fits = pair.ndim == 2 and len(pair) == 2 and pair.shape[1] > 1 and np.isfinite(pair).all()
+    fits = fits and np.all(pair > 0.0) and np.all(np.diff(pair[0]) > 0.0)
     require(fits, bound, attempt, expected)
     return partial(_between, *np.log(pair))
 

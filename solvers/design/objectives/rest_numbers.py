@@ -2,53 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from functools import partial
+from typing import Any
 
 import numpy as np
 
-from flexure.blocks.multibody import MultibodyTree, Plant
 from flexure.diagrams.concurrency.one_thread import in_one_thread
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.contexts.value_places import Way
 from flexure.diagrams.values.arrays import FloatArray
 from flexure.solvers.analysis.equations.equations import Equations
+from flexure.solvers.analysis.forces_at_rest.static_coordinates import plants_in
 from flexure.solvers.analysis.operating_points.equilibria import settled
 from flexure.solvers.design.objectives.measures import Measure, Piece, Seen
 from flexure.solvers.design.objectives.parametric_models import ParametricModel
 from flexure.solvers.design.objectives.strokes import Stroke, StrokeMeasure
-
-
-@dataclass(frozen=True, eq=False)
-class _Look:
-    """One measure at one point of the equations."""
-
-    seen: Seen
-    piece: Piece
-    number: int
-
-    def slopes(self) -> FloatArray:
-        """Return the derivatives of the number by the parameters."""
-        return slopes_of(self.seen, self.piece, self.number)
-
-
-@dataclass(frozen=True, eq=False)
-class _Spread:
-    """One measure with derivatives by coordinates that parameters follow."""
-
-    look: _Slopes
-    spread: FloatArray | None
-
-    def slopes(self) -> FloatArray:
-        """Return the derivatives of the number by the coordinates."""
-        slopes = self.look.slopes()
-        return slopes if self.spread is None else slopes @ self.spread
-
-
-class _Slopes(Protocol):
-    def slopes(self) -> FloatArray:
-        """Return the derivatives of the number by the parameters."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,11 +27,11 @@ class RestPoint:
 
     context: Context  # the equilibrium
     values: FloatArray  # the numbers of the measures, shape (k,)
-    _looks: list[_Slopes]
+    _slopes: list[Callable[[], FloatArray]]
 
     def slopes(self) -> FloatArray:
         """Return their derivatives by the parameters, a row for each; NaN where there are none."""
-        return np.array([look.slopes() for look in self._looks])
+        return np.array([each() for each in self._slopes])
 
 
 class RestNumbers:
@@ -98,57 +68,42 @@ class RestNumbers:
     def at(self, context: Context) -> RestPoint:
         """Return the numbers at the equilibrium near a context, which is not changed."""
         start = context.clone()
-        for leaf in start.leaves():
-            tree = leaf.system
-            plant = tree.parent_plant if isinstance(tree, MultibodyTree) else None
-            if isinstance(plant, Plant) and plant.tree.constraints:
+        for plant in plants_in(start.system):
+            if plant.tree.constraints:
                 plant.assemble(start)
         of_models = [each for each in self._measures if isinstance(each, Measure)]
         if of_models and self._model is None:
             requests = [each.request(start, self._attempt) for each in of_models]
+            ways, attempt = self._parameters, self._attempt
             self._model = ParametricModel(
-                start,
-                self._parameters,
-                requests,
-                self._attempt,
-                follows=True,
-                spread=self._spread,
+                start, ways, requests, attempt, follows=True, spread=self._spread
             )
+        model: Any = self._model
         if self._flow is None:
-            known = None if self._model is None else self._model.traced
-            self._flow = Equations(start.clone(), shares=True, known=known)
+            self._flow = Equations(start.clone(), shares=True, known=model and model.traced)
         rest = settled(start.system, start, self._attempt, flow=self._flow).context
-        values: list[float] = []
-        looks: list[_Slopes] = []
-        point = None if self._model is None else self._model.at(rest)
+        point = model and model.at(rest)
+        found: list[tuple[float, Callable[[], FloatArray]]] = []
         for measure in self._measures:
             if isinstance(measure, StrokeMeasure):
                 if measure not in self._strokes:
-                    stroke = measure.equations(rest, self._parameters, self._attempt)
-                    self._strokes[measure] = stroke
-                value, worst = measure.look(self._strokes[measure], rest)
-                values.append(value)
-                looks.append(_Spread(worst, self._spread))
+                    given = self._parameters, self._attempt, self._spread
+                    self._strokes[measure] = Stroke(measure, rest, *given)
+                found.append(self._strokes[measure].at(rest))
                 continue
-            assert self._model is not None
-            assert point is not None
             number = of_models.index(measure)
-            seen = Seen(self._model.realization(point, number), self._model, point)
+            seen = Seen(model.realization(point, number), model, point)
             piece = measure.pieces(seen)[0]
-            values.append(piece.value)
-            looks.append(_Look(seen, piece, number))
-        return RestPoint(rest, np.array(values), looks)
+            found.append((piece.value, partial(slopes_of, seen, piece, number)))
+        return RestPoint(rest, np.array([value for value, _ in found]), [by for _, by in found])
 
 
 def slopes_of(seen: Seen, piece: Piece, number: int) -> FloatArray:
     """Return the derivatives of a piece by the parameters of the equations behind it."""
     if piece.weights is None:
         return np.full(seen.equations.num_parameters, np.nan)
-    return np.asarray(
-        seen.equations.slopes(
-            seen.point, seen.model, number, piece.weights, piece.by_errors, piece.by_values
-        )
-    )
+    by = piece.weights, piece.by_errors, piece.by_values
+    return np.asarray(seen.equations.slopes(seen.point, seen.model, number, *by))
 
 
 def number_at_rest(measure: Measure | StrokeMeasure, context: Context) -> float:

@@ -4,21 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from flexure.diagrams.checks.errors import EvaluationError
 from flexure.diagrams.concurrency.threads import cached_property
 from flexure.diagrams.contexts.context import Context
-from flexure.diagrams.contexts.value_places import Place, Way, path_of
+from flexure.diagrams.contexts.value_places import Way, path_of
 from flexure.diagrams.values.arrays import FloatArray
-from flexure.solvers.analysis.equations.equations import (
-    Equations,
-    Variable,
-    find_ports,
-    find_variables,
-)
+from flexure.solvers.analysis.equations.equations import Equations, find_ports, find_variables
 from flexure.solvers.analysis.forces_at_rest.static_equations import StaticEquations, StaticPoint
 from flexure.solvers.analysis.statics.load_paths.load_path import load_path
 from flexure.solvers.design.objectives.parametric_models import solve
@@ -26,11 +22,6 @@ from flexure.solvers.design.objectives.parametric_models import solve
 _ITERATIONS = 12  # of Newton, to hold the output elsewhere
 _LONGEST = 2.0  # times the step before: beyond that, they are given up
 _CLOSE = 1e-8  # last step, whose error is about the square
-_WORST: dict[str, Callable[[FloatArray], FloatArray]] = {
-    "largest": lambda y: y,
-    "smallest": lambda y: -y,
-    "peak": np.abs,
-}
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,68 +35,118 @@ class StrokeMeasure:
     worst: str
     points: int  # number of equilibria
 
-    unit = "{}"
-
-    def equations(self, context: Context, parameters: Sequence[Way], attempt: str) -> Stroke:
-        """Return the equations of the stroke, as functions of parameters."""
-        variables = find_variables(context := context.clone(), parameters, attempt)
-        (held,) = find_ports(context.system, self.output, "a stroke")
-        (place,) = find_ports(context.system, self.signal, "a signal over a stroke")
-        if held.components.size != 1 or place.components.size != 1:
-            raise EvaluationError(
-                attempt,
-                expected="a signal and an output with one component each",
-                found=f"{place.components.size} and {held.components.size}",
-                remedy="Name a component, as in 'plant.q[0]'",
-            )
-        static = StaticEquations(context, variables, [held], attempt=attempt)
-        is_force = path_of(self.signal) == path_of(self.output)
-        return Stroke(static, variables, None if is_force else place, attempt)
-
-    def look(self, stroke: Stroke, context: Context) -> tuple[float, _Worst]:
-        """Return the number, from the equilibrium of a context, and where it is."""
-        static, place, attempt = stroke.static, stroke.place, stroke.attempt
-        numbers = [np.zeros(0), *(each.read(context.store) for each in stroke.variables)]
-        static.set_variables(np.concatenate(numbers))
-        static.move_to(context.continuous_state)
-        rest, seen = static.states, []
-        start = float(static.strokes[0])
-        along = np.linspace(*self.stroke, self.points)
-        for side in (along[along < start][::-1], along[along >= start]):
-            here = _Held(rest, 0.0, start, np.zeros(len(rest) + 1))
-            for target in side.tolist():
-                here = self._moved(static, here, target, attempt)
-                value = here.force
-                if place is not None:
-                    value = float(np.ravel(place.read(static.context))[0])
-                seen.append((value, here))
-        values = np.array([each[0] for each in seen])
-        value, where = seen[int(np.argmax(_WORST[self.worst](values)))]
-        sign = -1.0 if self.worst == "peak" and value < 0.0 else 1.0
-        return sign * value, _Worst(stroke, static.variables, where, sign)
-
-    def _moved(
-        self, static: StaticEquations, here: _Held, target: float, attempt: str, halvings: int = 3
-    ) -> _Held:
-        """Move to where the output is held at a target: by Newton steps, else along the path."""
-        there = _newton(static, here, target)
-        if there is not None:
-            return there
-        if halvings:
-            middle = self._moved(static, here, 0.5 * (here.at + target), attempt, halvings - 1)
-            return self._moved(static, middle, target, attempt, halvings - 1)
-        start = static.context.clone()
-        start.continuous_state = here.states
-        found = load_path(start.system, {self.output: target}, context=start)
-        static.move_to(found.context(-1).continuous_state)
-        force = float(found.required[path_of(self.output)][-1])
-        return _Held(static.states, force, target, np.zeros(len(here.way)))
-
     def __call__(self, result: Any) -> float:
         """Return the number from the equilibrium near the end of a run."""
         from flexure.solvers.design.objectives.rest_numbers import number_at_rest
 
         return number_at_rest(self, result.context)
+
+
+class _Held(NamedTuple):
+    """Where an output is held, the states there, the force that holds it, and how both moved."""
+
+    states: FloatArray
+    force: float
+    at: float
+    way: FloatArray
+
+
+class Stroke:
+    """The equations of a stroke, as functions of parameters.
+
+    Parameters
+    ----------
+    measure : StrokeMeasure
+        What is measured.
+    context : Context
+        A root context; it is not changed.
+    parameters : sequence of Way
+        The parameters.
+    attempt : str
+        Beginning of messages.
+    spread : ndarray, shape (k, n), optional
+        How their k numbers follow n coordinates, by which the number is differentiated.
+    """
+
+    def __init__(
+        self,
+        measure: StrokeMeasure,
+        context: Context,
+        parameters: Sequence[Way],
+        attempt: str,
+        spread: FloatArray | None = None,
+    ) -> None:
+        self._measure, self._spread, context = measure, spread, context.clone()
+        self._variables = find_variables(context, parameters, attempt)
+        (held,) = find_ports(context.system, measure.output, "a stroke")
+        (self._place,) = find_ports(context.system, measure.signal, "a signal over a stroke")
+        if held.components.size != 1 or self._place.components.size != 1:
+            raise EvaluationError(
+                attempt,
+                expected="a signal and an output with one component each",
+                found=f"{self._place.components.size} and {held.components.size}",
+                remedy="Name a component, as in 'plant.q[0]'",
+            )
+        self._static = StaticEquations(context, self._variables, [held], attempt=attempt)
+        self._is_force = path_of(measure.signal) == path_of(measure.output)
+
+    @cached_property
+    def _signal(self) -> Equations:
+        """The signal as a function of states and variables."""
+        return Equations(self._static.context.clone(), self._variables, [self._place], rates=False)
+
+    def at(self, context: Context) -> tuple[float, Callable[[], FloatArray]]:
+        """Return the number, from the equilibrium of a context, and its derivatives."""
+        static, measure, variables = self._static, self._measure, self._variables
+        static.set_variables(np.concatenate([[], *(v.read(context.store) for v in variables)]))
+        static.move_to(context.continuous_state)
+        rest, seen = static.states, []
+        start = float(static.strokes[0])
+        along = np.linspace(*measure.stroke, measure.points)
+        for side in (along[along < start][::-1], along[along >= start]):
+            here = _Held(rest, 0.0, start, np.zeros(len(rest) + 1))
+            for target in side.tolist():
+                here = self._moved(here, target)
+                value = here.force
+                if not self._is_force:
+                    value = float(np.ravel(self._place.read(static.context))[0])
+                seen.append((value, here))
+        values = np.array([each[0] for each in seen])
+        sizes = {"largest": values, "smallest": -values, "peak": np.abs(values)}[measure.worst]
+        value, where = seen[int(np.argmax(sizes))]
+        sign = -1.0 if measure.worst == "peak" and value < 0.0 else 1.0
+        return sign * value, partial(self._slopes, static.variables, where, sign)
+
+    def _moved(self, here: _Held, target: float, halvings: int = 3) -> _Held:
+        """Move to where the output is held at a target: by Newton steps, else along the path."""
+        static, output = self._static, self._measure.output
+        if (there := _newton(static, here, target)) is not None:
+            return there
+        if halvings:
+            middle = self._moved(here, 0.5 * (here.at + target), halvings - 1)
+            return self._moved(middle, target, halvings - 1)
+        start = static.context.clone()
+        start.continuous_state = here.states
+        found = load_path(start.system, {output: target}, context=start)
+        static.move_to(found.context(-1).continuous_state)
+        force = float(found.required[path_of(output)][-1])
+        return _Held(static.states, force, target, np.zeros(len(here.way)))
+
+    def _slopes(self, numbers: FloatArray, where: _Held, sign: float) -> FloatArray:
+        """Return the derivatives where the signal is worst, by the parameters or coordinates."""
+        static = self._static
+        static.set_variables(numbers)
+        static.move_to(where.states)
+        point, x = static.point(np.array([where.force])), static.states
+        n = len(point.forces)
+        right = np.vstack([point.loads, -point.stroke_slopes, -point.error_slopes])
+        moved = solve(_held_equations(point), right)
+        slopes = moved[n]
+        if not self._is_force:
+            row = self._signal.jacobian(np.concatenate([x, numbers]))
+            by_unknowns = static.coordinates.along(row[:, : len(x)], x)
+            slopes = (by_unknowns @ moved[:n] + row[:, len(x) :])[0]
+        return np.asarray(sign * (slopes if self._spread is None else slopes @ self._spread))
 
 
 def _newton(static: StaticEquations, here: _Held, target: float) -> _Held | None:
@@ -132,60 +173,6 @@ def _newton(static: StaticEquations, here: _Held, target: float) -> _Held | None
             way = np.append(static.states - here.states, force - here.force)
             return _Held(static.states, force, target, way / ((target - here.at) or np.inf))
     return None
-
-
-@dataclass(frozen=True, eq=False)
-class _Held:
-    """Where an output is held, the states there, the force that holds it, and how both moved."""
-
-    states: FloatArray
-    force: float
-    at: float
-    way: FloatArray
-
-
-@dataclass(frozen=True, eq=False)
-class Stroke:
-    """The equations of a stroke, and the signal; None for the force that holds the stroke."""
-
-    static: StaticEquations
-    variables: Sequence[Variable]
-    place: Place | None
-    attempt: str
-
-    @cached_property
-    def signal(self) -> Equations:
-        """The signal as a function of states and variables."""
-        context = self.static.context.clone()
-        assert self.place is not None
-        return Equations(context, self.variables, [self.place], rates=False)
-
-
-@dataclass(frozen=True, eq=False)
-class _Worst:
-    """Where the signal is worst, the numbers of the parameters, and the force that holds it."""
-
-    stroke: Stroke
-    numbers: FloatArray
-    where: _Held
-    sign: float
-
-    def slopes(self) -> FloatArray:
-        """Return the derivatives of the number by the parameters."""
-        static, place = self.stroke.static, self.stroke.place
-        static.set_variables(self.numbers)
-        static.move_to(self.where.states)
-        point = static.point(np.array([self.where.force]))
-        n = len(point.forces)
-        right = np.vstack([point.loads, -point.stroke_slopes, -point.error_slopes])
-        moved = solve(_held_equations(point), right)
-        if place is None:
-            return np.asarray(self.sign * moved[n])
-        x = static.states
-        row = self.stroke.signal.jacobian(np.concatenate([x, self.numbers]))
-        states = len(x)
-        by_unknowns = static.coordinates.along(row[:, :states], x)
-        return np.asarray(self.sign * (by_unknowns @ moved[:n] + row[:, states:])[0])
 
 
 def _held_equations(point: StaticPoint) -> FloatArray:

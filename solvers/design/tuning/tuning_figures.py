@@ -88,9 +88,8 @@ def _plot_gain(ax: Any, found: Tune, goal: Goal) -> None:
 
 
 def _curve(model: Realization, offset: float) -> tuple[FloatArray, FloatArray]:
-    T = model.tangent
     D = model.D + offset * np.eye(*model.D.shape)
-    search = QuadraticSearch(T.T @ model.A @ T, T.T @ model.B, model.C @ T, D, model.period, Q=1.0)
+    search = QuadraticSearch(*model.on_tangent(), D, model.period, Q=1.0)
     natural = search.natural[search.natural > _STILL * search.natural.max(initial=0.0)]
     natural = natural if len(natural) else np.ones(1)
     ends = natural[0] / _AROUND, min(natural[-1] * _AROUND, search.end)

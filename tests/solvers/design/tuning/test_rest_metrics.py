@@ -213,6 +213,8 @@ def test_numbers_that_are_none() -> None:
         context.set("u", 0.0)
         result = fx.simulate(system, 0.0, context=context)
         assert expected(metric(result)), metric.label
+    held = fx.simulate(pivot(planar=True), 0.0)
+    assert m.stiffness_at("rotor", about=(1, 0, 0))(held) == np.inf
 
 
 def test_optimize_without_a_run_ties_dimensions_and_keeps_specifications() -> None:
