@@ -7,6 +7,7 @@ import inspect
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any, ClassVar
 
 from flexure.solvers.native.language.language import (
@@ -88,7 +89,7 @@ class KernelText(Reading):
         self.lines: list[str] = []
         self.depth = 1
         self.ended = False  # whether nothing leads to what follows
-        self.stores = count_assignments(definition_of(kernel))
+        self.stores = count_assignments(definition_of(kernel)).copy()
 
     def _kind(self, annotation: Any) -> Any:
         """Return what an annotation means: a structure, or a name of a type; None for no value."""
@@ -318,8 +319,9 @@ class KernelText(Reading):
         raise NotImplementedError
 
 
+@cache
 def count_assignments(definition: ast.AST) -> Counter[str]:
-    """Count the assignments to each local name."""
+    """Count the assignments to each local name, once for all models."""
     return Counter(
         each.id
         for each in ast.walk(definition)

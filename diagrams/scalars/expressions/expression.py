@@ -297,21 +297,22 @@ def reachable(
     operands: Callable[[Symbol], Iterable[Symbol]] = attrgetter("args"),
 ) -> list[Symbol]:
     """Return every node that the symbols are computed from, themselves included, in order."""
-    found: dict[int, Symbol] = {}
-    pending = list(symbols)
-    while pending:
-        node = pending.pop()
-        known = found.get(node.index)
-        if known is None:
-            found[node.index] = node
-            pending.extend(operands(node))
-        elif known is not node:
+    roots = list(symbols)
+    for node in roots:
+        if node.graph is not roots[0].graph:
             raise refusal(
                 "Cannot read symbols of two graphs together",
                 expected="symbols of one trace",
-                found=f"{known} and {node}",
+                found=f"{roots[0]} and {node}",
                 remedy="Read the outputs of each trace by themselves",
             )
+    found = {node.index: node for node in roots}
+    pending = list(found.values())
+    for node in pending:  # which grows
+        for each in operands(node):
+            if each.index not in found:
+                found[each.index] = each
+                pending.append(each)
     return [found[index] for index in sorted(found)]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -44,7 +45,7 @@ class Memory:
 
 def words_of(text: str) -> list[str]:
     """Return the words of a text."""
-    return "".join(c if c.isalnum() or c == "_" else " " for c in text).split()
+    return re.findall(r"\w+", text)
 
 
 def plain_name(name: str) -> str:

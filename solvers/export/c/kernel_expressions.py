@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import inspect
 import math
 import re
 from collections.abc import Callable
@@ -24,7 +23,12 @@ from flexure.solvers.native.language.language import (
     types_of,
 )
 from flexure.solvers.native.language.llvm_values import label_of
-from flexure.solvers.native.language.reading import UNKNOWN, KernelError, NotKnown
+from flexure.solvers.native.language.reading import (
+    UNKNOWN,
+    KernelError,
+    NotKnown,
+    parameters_of,
+)
 
 if TYPE_CHECKING:
     from flexure.solvers.export.c.kernel_functions import CModule
@@ -230,7 +234,7 @@ class Expressions(KernelText):
     def _kernel(self, kernel: Callable[..., Any], node: ast.Call) -> Code:
         """Call another kernel, translated for the static values it is called with."""
         statics, others = self._arguments(kernel, node)
-        order = list(inspect.signature(kernel).parameters)
+        order = parameters_of(kernel)
         labels = [label_of(statics[each]) for each in order if each in statics]
         name = "_".join([kernel.__name__, *labels])
         self.module.translate(kernel, name, statics)

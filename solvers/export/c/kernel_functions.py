@@ -18,6 +18,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 from flexure.solvers.export.c.kernel_code import (
@@ -39,7 +40,12 @@ from flexure.solvers.export.kernel_text import (
     is_literal,
 )
 from flexure.solvers.native.language.language import is_structure, types_of
-from flexure.solvers.native.language.reading import KernelError, KernelModule, definition_of
+from flexure.solvers.native.language.reading import (
+    KernelError,
+    KernelModule,
+    definition_of,
+    parameters_of,
+)
 
 
 @dataclass
@@ -144,7 +150,7 @@ class _FunctionWriter(Expressions):
         self.copied: set[str] = set()  # parameters that are assigned to
         self.result: Any = None
         definition = definition_of(kernel)
-        given = list(inspect.signature(kernel).parameters)
+        given = parameters_of(kernel)
         self.stores |= {each: self.stores.get(each, 0) + 1 for each in given}
         self.inner = _inner_names(definition) - {*given}
         self.exchanged = _exchanged(definition)
@@ -155,7 +161,7 @@ class _FunctionWriter(Expressions):
         """Return the text of the function."""
         annotations = self.kernel.__annotations__
         wanted = {}
-        for parameter in inspect.signature(self.kernel).parameters:
+        for parameter in parameters_of(self.kernel):
             if parameter not in self.statics:
                 kind = self._kind(annotations[parameter])
                 wanted[parameter] = kind
@@ -323,6 +329,7 @@ class _FunctionWriter(Expressions):
             self._line("}")
 
 
+@cache
 def _inner_names(definition: ast.FunctionDef) -> frozenset[str]:
     """Return the names that are assigned once, where the block is in which they are used."""
     counts, once = _occurrences(definition), count_assignments(definition)
@@ -341,6 +348,7 @@ def _occurrences(node: ast.AST) -> Counter[str]:
     return Counter(each.id for each in ast.walk(node) if isinstance(each, ast.Name))
 
 
+@cache
 def _exchanged(definition: ast.FunctionDef) -> frozenset[str]:
     """Return the names of arrays that are assigned to fields."""
     return frozenset(

@@ -12,7 +12,6 @@ numbers are whole is left to the other target, to which every kernel is translat
 from __future__ import annotations
 
 import ast
-import inspect
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -32,7 +31,12 @@ from flexure.solvers.native.language.language import (
     types_of,
 )
 from flexure.solvers.native.language.llvm_values import label_of
-from flexure.solvers.native.language.reading import KernelError, KernelModule, definition_of
+from flexure.solvers.native.language.reading import (
+    KernelError,
+    KernelModule,
+    definition_of,
+    parameters_of,
+)
 
 _ARRAYS = (*ELEMENTS, "Functions")
 #: Names of kernels that mean something else in JavaScript.
@@ -127,7 +131,7 @@ class _FunctionWriter(KernelText):
     def text(self, name: str) -> str:
         """Return the text of the function."""
         parameters = []
-        for parameter in inspect.signature(self.kernel).parameters:
+        for parameter in parameters_of(self.kernel):
             if parameter not in self.statics:
                 found = self._typed(parameter, self.kernel.__annotations__.get(parameter))
                 self.locals[parameter] = found

@@ -235,7 +235,7 @@ class Reading:
         annotations = kernel.__annotations__
         statics: dict[str, Any] = {}
         others: dict[str, ast.expr] = {}
-        for name, argument in zip(inspect.signature(kernel).parameters, node.args, strict=True):
+        for name, argument in zip(parameters_of(kernel), node.args, strict=True):
             known = self.statics.get(argument.id) if isinstance(argument, ast.Name) else None
             if isinstance(known, Named):
                 statics[name] = known
@@ -254,6 +254,11 @@ def definition_of(kernel: Callable[..., Any]) -> ast.FunctionDef:
     assert isinstance(definition, ast.FunctionDef)
     _make_plain(definition)
     return definition
+
+
+def parameters_of(kernel: Callable[..., Any]) -> list[str]:
+    """Return the names of the parameters of a kernel."""
+    return [each.arg for each in definition_of(kernel).args.args]
 
 
 def _make_plain(node: ast.AST) -> None:
@@ -300,6 +305,7 @@ def _code(node: ast.expr) -> CodeType:
     return compile(ast.Expression(node), "<static>", "eval")
 
 
+@cache
 def _jumps(loop: ast.For) -> bool:
     """Return whether a loop contains what a loop that is written out cannot do."""
     return any(isinstance(each, (ast.Break, ast.Continue)) for each in ast.walk(loop))

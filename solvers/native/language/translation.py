@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import ast
-import inspect
 from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -22,7 +21,12 @@ from flexure.solvers.native.language.llvm_values import (
     Type,
     Value,
 )
-from flexure.solvers.native.language.reading import KernelError, KernelModule, definition_of
+from flexure.solvers.native.language.reading import (
+    KernelError,
+    KernelModule,
+    definition_of,
+    parameters_of,
+)
 from flexure.solvers.native.llvm.library import VectorFunction
 
 
@@ -119,7 +123,7 @@ class _Translator(Expressions):
         definition = definition_of(self.kernel)
         annotations = self.kernel.__annotations__
         parameters = []
-        for parameter in inspect.signature(self.kernel).parameters:
+        for parameter in parameters_of(self.kernel):
             if parameter in self.statics:
                 continue
             kind = self.module.type_of(annotations.get(parameter, parameter), self.scope)
