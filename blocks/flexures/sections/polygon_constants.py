@@ -12,6 +12,7 @@ from flexure.diagrams.values.arrays import Array, FloatArray, as_numbers, check_
 
 _ATTEMPT = "Cannot make a section of a polygon"
 _ACROSS = 5.0  # elements of second order across the mean thickness
+_LONGEST = 1e4  # outline in mean thicknesses, which takes 10 s
 _LINES = 400  # along which the shear flow is integrated
 _EDGES = ((0, 1), (1, 2), (2, 0))
 
@@ -193,6 +194,10 @@ def _mesh(rings: Rings) -> tuple[FloatArray, Any, Any, float]:
     area = rings.area
     length = float(np.sum(np.linalg.norm(rings.ends - rings.starts, axis=1)))
     h = 2.0 * area / length / _ACROSS
+    remedy = "Omit small details, or give the constants to GeneralSection"
+    expected = f"an outline of at most {_LONGEST:g} mean thicknesses, 2 area/outline"
+    found = f"{show(length)} m, {show(length / h / _ACROSS)} times {show(h * _ACROSS)} m"
+    require_that(length <= _LONGEST * _ACROSS * h, _ATTEMPT, expected, found, remedy)
     border, of_ring = [], []
     for k, ring in enumerate(rings.rings):
         for p, q in zip(ring, np.roll(ring, -1, axis=0), strict=True):
@@ -202,11 +207,14 @@ def _mesh(rings: Rings) -> tuple[FloatArray, Any, Any, float]:
     edge = np.concatenate(border)
     low, high = edge.min(axis=0), edge.max(axis=0)
     rows = np.arange(low[1], high[1], h * np.sqrt(0.75))
-    y, z = np.meshgrid(np.arange(low[0], high[0], h), rows)
-    y = y + 0.5 * h * (np.arange(len(rows)) % 2)[:, np.newaxis]
-    inner = np.column_stack([y.ravel(), z.ravel()])
-    inner = inner[cKDTree(edge).query(inner)[0] > 0.7 * h]
-    points = np.concatenate([edge, inner[rings.contain(inner)]])
+    columns, inner = np.arange(low[0], high[0], h), [np.zeros((0, 2))]
+    for k, (crosses, at) in enumerate(zip(*rings.crossings(rows, 1)[1:], strict=True)):
+        y = columns + 0.5 * h * (k % 2)
+        y = y[np.searchsorted(np.sort(at[crosses]), y, side="right") % 2 == 1]
+        inner.append(np.column_stack([y, np.full(len(y), rows[k])]))
+    within = np.concatenate(inner)
+    within = within[cKDTree(edge).query(within)[0] > 0.7 * h]
+    points = np.concatenate([edge, within])
     triangles = Delaunay(points).simplices  # counter-clockwise
     x = points[triangles]
     twice = crossed(x[:, 1] - x[:, 0], x[:, 2] - x[:, 0])
@@ -215,7 +223,6 @@ def _mesh(rings: Rings) -> tuple[FloatArray, Any, Any, float]:
     is_filled = abs(0.5 * np.sum(twice[kept]) - area) <= 1e-3 * area
     expected = "walls and gaps that are not much thinner than the mean wall"
     found = f"an outline that triangles of {show(h)} m do not fill"
-    remedy = "Omit small details, or give the constants to GeneralSection"
     require_that(is_filled, _ATTEMPT, expected, found, remedy)
     ring = np.append(of_ring, np.full(len(points) - len(edge), -1))
     return points, ring, triangles, area / length

@@ -289,6 +289,7 @@ def test_what_is_no_polygon_is_refused() -> None:
         (bow, [], "does not cross itself"),
         (square, [[(0.5, 0.5), (2, 0.5), (2, 2)]], "inside of the outline"),
         ([(0, 0), (1, 0), (np.nan, 1)], [], "polygon"),
+        (square, [0.5 + 0.9999 * (np.array(square) - 0.5)], "10000 mean thicknesses"),
     ):
         with pytest.raises(ValueRefusedError, match=message):
             fx.GeneralSection.from_polygon(corners, holes)
