@@ -471,8 +471,8 @@ class GeneralSection(Section):
         Raises
         ------
         ValueRefusedError
-            When corners enclose no area or cross, details are too small for the mesh, or the outline is
-            longer than 10000 times the mean thickness.
+            When corners enclose no area or cross, details are too small for the mesh, or the
+            outline is longer than 10000 times the mean thickness.
 
         Notes
         -----
