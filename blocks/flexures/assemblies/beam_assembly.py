@@ -12,7 +12,8 @@ from flexure.blocks.flexures.beams.leaf_spring import LeafSpring
 from flexure.blocks.multibody.bodies.bodies import Body, Frame, FrameLike
 from flexure.blocks.multibody.bodies.inertia import SpatialInertia
 from flexure.blocks.multibody.joints.floating import QuaternionFloatingJoint
-from flexure.diagrams.checks.errors import DeclarationError, ValueRefusedError
+from flexure.diagrams.checks.arguments import require_that
+from flexure.diagrams.checks.errors import DeclarationError
 from flexure.diagrams.values.arrays import FloatArray, bounded
 
 #: Parameters of beams whose ends are where other dimensions put them.
@@ -48,8 +49,7 @@ class BeamAssembly(FlexureAssembly):
 
     def _require(self, possible: bool, expected: str, found: str) -> None:
         """Refuse dimensions that no mechanism has."""
-        if not possible:
-            raise ValueRefusedError(self._attempt, expected=expected, found=found)
+        require_that(possible, self._attempt, expected, found)
 
     def _body(self, label: str, inertia: SpatialInertia, at: npt.ArrayLike) -> Body:
         """Add a body whose frame is at a point of A."""

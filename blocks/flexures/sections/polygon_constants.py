@@ -12,7 +12,7 @@ from flexure.diagrams.values.arrays import Array, FloatArray, as_numbers, check_
 
 _ATTEMPT = "Cannot make a section of a polygon"
 _ACROSS = 5.0  # elements of second order across the mean thickness
-_LONGEST = 1e4  # outline in mean thicknesses, which takes 10 s
+_LONGEST = 1e4  # outline in mean thicknesses, which takes 10 to 20 s
 _LINES = 400  # along which the shear flow is integrated
 _EDGES = ((0, 1), (1, 2), (2, 0))
 
@@ -76,7 +76,7 @@ class Rings(NamedTuple):
 
 
 def crossed(a: FloatArray, b: FloatArray) -> FloatArray:
-    """Return the x component of cross products of vectors (y, z)."""
+    """Return the cross products of vectors in a plane, along its normal."""
     return np.asarray(a[..., 0] * b[..., 1] - a[..., 1] * b[..., 0])
 
 
@@ -193,11 +193,12 @@ def _mesh(rings: Rings) -> tuple[FloatArray, Any, Any, float]:
 
     area = rings.area
     length = float(np.sum(np.linalg.norm(rings.ends - rings.starts, axis=1)))
-    h = 2.0 * area / length / _ACROSS
+    thickness = 2.0 * area / length
+    h = thickness / _ACROSS
     remedy = "Omit small details, or give the constants to GeneralSection"
     expected = f"an outline of at most {_LONGEST:g} mean thicknesses, 2 area/outline"
-    found = f"{show(length)} m, {show(length / h / _ACROSS)} times {show(h * _ACROSS)} m"
-    require_that(length <= _LONGEST * _ACROSS * h, _ATTEMPT, expected, found, remedy)
+    found = f"{show(length)} m, {show(length / thickness)} times {show(thickness)} m"
+    require_that(length <= _LONGEST * thickness, _ATTEMPT, expected, found, remedy)
     border, of_ring = [], []
     for k, ring in enumerate(rings.rings):
         for p, q in zip(ring, np.roll(ring, -1, axis=0), strict=True):
@@ -225,7 +226,7 @@ def _mesh(rings: Rings) -> tuple[FloatArray, Any, Any, float]:
     found = f"an outline that triangles of {show(h)} m do not fill"
     require_that(is_filled, _ATTEMPT, expected, found, remedy)
     ring = np.append(of_ring, np.full(len(points) - len(edge), -1))
-    return points, ring, triangles, area / length
+    return points, ring, triangles, 0.5 * thickness
 
 
 def _distance_to_notches(rings: Rings, points: FloatArray) -> FloatArray:

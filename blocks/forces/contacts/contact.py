@@ -436,14 +436,13 @@ class Contact(BodyForceElement):
             )
         return [each.seen_through(X_WB) for each in found]
 
-    def _refuse(self, condition: Any, found: list[Touch], *words: str) -> list[Touch]:
+    def _refuse(
+        self, condition: Any, found: list[Touch], expected: str, what: str, remedy: str
+    ) -> list[Touch]:
         """Return touches, the first of which has no gap where a condition holds."""
 
         def error() -> EvaluationError:
-            attempt, (expected, what, remedy) = (
-                f"Cannot evaluate the force of '{self.label}'",
-                words,
-            )
+            attempt = f"Cannot evaluate the force of '{self.label}'"
             return EvaluationError(attempt, expected=expected, found=what, remedy=remedy)
 
         gap = scalars.refuse_where(condition, found[0].gap, error)

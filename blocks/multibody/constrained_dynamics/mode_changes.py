@@ -28,6 +28,8 @@ from flexure.blocks.multibody.constraints.switched_constraint import (
 from flexure.blocks.multibody.constraints.unilateral_constraint import (
     TOUCHING,
     UnilateralConstraint,
+    rests,
+    touches,
 )
 from flexure.diagrams import scalars
 from flexure.diagrams.values.arrays import Array
@@ -140,19 +142,15 @@ class _Contact(NamedTuple):
     reach: Any = TOUCHING  # how far counts as touching, as a part of the usual size
 
     @property
-    def touches(self) -> Any:
-        """Whether it is at its limit, or beyond it."""
-        return self.gap <= self.reach * self.scale.size
-
-    @property
     def rests(self) -> Any:
-        """Whether it is at rest there."""
-        return np.logical_and(self.touches, np.abs(self.rate) <= self.scale.still)
+        """Whether it is at rest at its limit."""
+        return rests(self.gap, self.rate, self.scale, self.reach)
 
     @property
     def strikes(self) -> Any:
         """Whether it is an impact."""
-        approaches = np.logical_and(self.touches, self.rate < -self.scale.still)
+        touching = touches(self.gap, self.scale, self.reach)
+        approaches = np.logical_and(touching, self.rate < -self.scale.still)
         return np.logical_and(approaches, self.held == 0.0)
 
     @property

@@ -10,7 +10,7 @@ import numpy as np
 
 from flexure.blocks.math import dot
 from flexure.blocks.multibody.constraints.constraint import ConstrainedTree, Slip
-from flexure.blocks.multibody.constraints.switched_constraint import SwitchedConstraint
+from flexure.blocks.multibody.constraints.switched_constraint import Scale, SwitchedConstraint
 from flexure.diagrams import scalars
 from flexure.diagrams.checks.errors import quoted
 from flexure.diagrams.values.arrays import Array
@@ -18,6 +18,16 @@ from flexure.diagrams.values.state import DiscreteState
 
 NEAR = 1e-6  # how far from the limit a contact still holds, as a part of the usual size
 TOUCHING = 1e-13  # how far counts as touching, likewise
+
+
+def touches(gap: Any, scale: Scale, reach: Any = TOUCHING) -> Any:
+    """Return whether a coordinate is at its limit, or beyond it."""
+    return gap <= reach * scale.size
+
+
+def rests(gap: Any, rate: Any, scale: Scale, reach: Any = TOUCHING) -> Any:
+    """Return whether a coordinate is at rest at its limit."""
+    return np.logical_and(touches(gap, scale, reach), np.abs(rate) <= scale.still)
 
 
 class UnilateralConstraint(SwitchedConstraint):
@@ -96,17 +106,10 @@ class UnilateralConstraint(SwitchedConstraint):
         slips: Sequence[Slip] = self.tree.conditions(context)[self.index].slips
         return slips
 
-    def touching(self, context: Any) -> list[Any]:
-        """Return for each equation whether the coordinate is at its limit, or beyond it."""
-        pairs = zip(self.gaps(context), self.scales, strict=True)
-        return [gap <= TOUCHING * scale.size for gap, scale in pairs]
-
     def resting(self, context: Any) -> list[Any]:
         """Return for each equation whether the coordinate is at rest at its limit."""
-        triples = zip(self.touching(context), self.rates(context), self.scales, strict=True)
-        return [
-            np.logical_and(touches, np.abs(rate) <= scale.still) for touches, rate, scale in triples
-        ]
+        triples = zip(self.gaps(context), self.rates(context), self.scales, strict=True)
+        return [rests(*each) for each in triples]
 
     def held(self, context: Any) -> list[Array]:
         """Return 1 for each contact, unless bodies were moved away from it."""
