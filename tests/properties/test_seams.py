@@ -30,10 +30,9 @@ END = 0.8
 RUN: dict[str, Any] = {"rtol": 1e-8, "atol": 1e-10}
 ROUGH: dict[str, Any] = {"rtol": 1e-7, "atol": 1e-9}
 GRID = np.linspace(0.0, END, 33)
-#: Plants whose blocks themselves look for events where nothing is native. EARLY is enough then,
-#: when most have struck, or slipped and stuck; beside a quantizer that takes more than 1000 steps,
-#: AT_ONCE is, after the step of the target.
-SWITCHED, EARLY, AT_ONCE = {"bearing", "rigid contact", "stop"}, 0.5, 0.15
+#: Plants that look for events in every step, which takes long where nothing is native. EARLY is
+#: enough then, when most have struck, or slipped and stuck.
+SWITCHED, EARLY = {"bearing", "rigid contact", "stop"}, 0.5
 
 
 @cache
@@ -85,11 +84,11 @@ def test_readings_agree() -> None:
         if "flexible body" in asked.kinds:  # takes minutes by Python
             return ""
         quantized, switched = "quantizer" in asked.kinds, SWITCHED & {*asked.kinds}
-        busy = quantized and switched and len(run(seed).time) > 1000
+        busy = quantized and switched and len(run(seed).time) > 1000  # half a minute, interpreted
         slow = seed % 50 == 49 and "stop" not in asked.kinds and not busy
         reading: Any = False if slow else "python"
         fine = RUN if quantized else ROUGH
-        end = AT_ONCE if busy else 0.3 if slow else EARLY if switched else END
+        end = 0.3 if slow else EARLY if switched else END
         other = fx.simulate(asked.diagram, end, compiled=reading, **fine)
         grid = GRID[end >= GRID]
         mine = run(seed).sample(asked.output, grid)
