@@ -268,13 +268,14 @@ class Witness:
         >>> Witness(abs, "falling").triggers(1.0, 0.0), Witness(abs, "falling").triggers(0.0, -1.0)
         (True, False)
         """
-        falling = before > 0.0 and after <= 0.0
-        rising = before < 0.0 and after >= 0.0
-        if self.direction == "falling":
-            return falling
-        if self.direction == "rising":
-            return rising
+        falling = self.sign <= 0 and before > 0.0 and after <= 0.0
+        rising = self.sign >= 0 and before < 0.0 and after >= 0.0
         return falling or rising
+
+    @property
+    def sign(self) -> int:
+        """The direction as a number: -1 for falling, 1 for rising, 0 for either."""
+        return {"falling": -1, "rising": 1, "either": 0}[self.direction]
 
 
 @dataclass(frozen=True)

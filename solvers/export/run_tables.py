@@ -26,9 +26,6 @@ from flexure.solvers.native.kernels.runs.advance import DISCRETE, UNRESTRICTED
 from flexure.solvers.native.language.language import types_of
 from flexure.solvers.native.runs.run_memory import ROOMY
 
-#: Directions of witness functions, as kernels have them.
-_SIGNS = {"falling": -1, "rising": 1, "either": 0}
-
 
 class Room(int):
     """The length of an array that begins with zeros."""
@@ -112,7 +109,7 @@ def _witnesses(equations: ModelEquations) -> dict[str, Any]:
     handled = [0 if waits else 1 - k for k in _belonging(equations.endings, "witness", w)]
     return {
         "count": w,
-        "directions": [_SIGNS[each.direction] for each in equations.witnesses],
+        "directions": [each.sign for each in equations.witnesses],
         "handled": handled,
         "turning": _belonging(updates, "witness", w),
         "longest": equations.max_check_interval,

@@ -48,7 +48,6 @@ if TYPE_CHECKING:
 _SPACINGS = 1e3  # of time, within which a function is zero where its event takes place,
 _CLOSE = 1e-12  # and the part of its terms that is rounding
 _STEP = 1e-6  # of the time in which states change as a whole, for the bend of a function
-_SIGNS = {"falling": -1.0, "rising": 1.0}
 _ALIKE = 1e-6  # relative difference of what are the same numbers,
 _SOLVED = 1e-9  # and that of states beside the largest, as where impacts are solved for
 _NOTHING = 1e-20  # what a source that begins smoothly has gained after a rounding error of time
@@ -434,7 +433,7 @@ class EventSlopes(SampledSlopes):
         still, size = np.max(np.abs(slope), initial=0.0), np.max(np.abs(x), initial=0.0)
         step = _STEP * (size / still if size and still else max(1.0, abs(time)))
         for place, (k, row, speed) in enumerate(zip(self._witnesses, matrix, speeds, strict=True)):
-            sign = _SIGNS.get(_witness(self._events[k][1]).direction, np.sign(speed))
+            sign = _witness(self._events[k][1]).sign or np.sign(speed)
             near = _SPACINGS * math.ulp(time) * abs(speed) + _CLOSE * np.abs(row[:n]) @ np.abs(x)
             if speed * sign < 0.0 or abs(values[place]) > near:
                 continue

@@ -24,7 +24,6 @@ from flexure.solvers.results.records.result import SimulationResult
 
 #: An event and the position of its block.
 Switch = tuple[int, Event]
-_SIGNS = {"falling": 1.0, "rising": -1.0}
 _ALIKE = 1e-6  # relative difference of what are the same numbers
 _POINTS = 9  # of a phase, at which functions show on which side they stay
 
@@ -175,7 +174,7 @@ class _Switches:
             values = np.array([row[k] for row in rows])
             trigger = self._events[k].trigger
             assert isinstance(trigger, Witness)
-            sign = _SIGNS.get(trigger.direction, float(np.sign(values[0])))
+            sign = -trigger.sign or float(np.sign(values[0]))
             if np.all(sign * values > 0.0):
                 found.append((k, sign, float(np.max(np.abs(values)))))
         return found

@@ -19,8 +19,6 @@ from flexure.solvers.simulation.events.agenda import Entry
 if TYPE_CHECKING:
     from flexure.solvers.simulation.run_control.simulation_state import SimulationState
 
-_SIGNS = {"falling": -1, "rising": 1, "either": 0}
-
 
 class NativeEvents:
     """Tells loops about the events of a simulation, and the simulation what has become of them.
@@ -102,7 +100,7 @@ class NativeEvents:
     def _describe_witnesses(self, part: StructureArrays) -> None:
         witnesses = self._witnesses
         w = part.fields.count = len(witnesses)
-        part.indices("directions", [_SIGNS[e.event.trigger.direction] for e in witnesses])  # type: ignore[union-attr]
+        part.indices("directions", [e.event.trigger.sign for e in witnesses])  # type: ignore[union-attr]
         updates = [e.event.kind != "publish" for e in witnesses]
         part.indices("handled", updates)
         part.indices("turning", updates)

@@ -13,6 +13,7 @@ from flexure.solvers.native.kernels.parts.zero_search import (
     does_not_fit,
     is_far,
     is_near,
+    varies_fast,
 )
 from flexure.solvers.native.language.language import Floats, Function, Ints, Structure
 
@@ -97,6 +98,24 @@ def all_far(witnesses: WitnessData, width: float) -> bool:
         if not is_far(low, middle, high, d_low, d_high):
             return False
     return True
+
+
+def some_vary_fast(witnesses: WitnessData, width: float) -> bool:
+    """Note which functions vary too fast in a stretch; return whether any does."""
+    w = witnesses.count
+    some = False
+    for k in range(w):
+        witnesses.fast[k] = varies_fast(
+            witnesses.samples[k],
+            witnesses.samples[w + k],
+            witnesses.samples[2 * w + k],
+            width * witnesses.slopes[k],
+            width * witnesses.slopes[w + k],
+            width * witnesses.slopes[2 * w + k],
+        )
+        if witnesses.fast[k] > 0:
+            some = True
+    return some
 
 
 def looks_closer(witnesses: WitnessData) -> bool:

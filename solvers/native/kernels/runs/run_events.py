@@ -1,9 +1,18 @@
 """Kernels that locate witness events inside of a step.
 
-They do what `flexure.solvers.simulation.events.witnesses` does, in the same order and with the same
-numbers: look for changes of sign at the ends, at a point between them, and at extrema; narrow every
-one down with Brent's method; and take the earliest. Where a function varies too fast for that, they
-go through shorter stretches of the step.
+A sign check at the ends of a step misses whatever happens twice in between, such as a short hop of
+a bouncing ball. Here every witness function is also looked at inside of the step: from values and
+slopes at a few points cubic pieces are formed, and where the extremum of a piece has another sign
+than its ends, the function itself is evaluated there. A cubic through the ends alone has to agree
+with the point in between, in value and slope; where it does not, the function varies too fast to
+be known by these points, and shorter stretches of the step are checked one after the other.
+
+Every change of sign so found is narrowed down by Brent's method to the resolution of floating-point
+time, and the earliest one wins. The event takes place at the late end of the last interval, so that
+the function has reached or just passed zero.
+
+Runs in Python call `profile` and `narrow` as functions of Python: see
+`flexure.solvers.simulation.events.witnesses`.
 
 A function that starts on its surface has to leave it as the equations say, and to come back so;
 where the method sees something else, Python is to say what is wrong.
@@ -29,6 +38,7 @@ from flexure.solvers.native.kernels.parts.run_samples import (
     may_miss,
     note_peaks,
     piece_varies_fast,
+    some_vary_fast,
     sort_samples,
     triggers,
 )
@@ -46,7 +56,6 @@ from flexure.solvers.native.kernels.parts.zero_search import (
     next_look,
     shortest_stretch,
     start_search,
-    varies_fast,
 )
 from flexure.solvers.native.kernels.steps.stepping import state_inside
 from flexure.solvers.native.language.language import Floats, Static, sqrt
@@ -61,7 +70,8 @@ UNDEFINED = 2
 def witness_values(run: Run, method: Static, time: float, out: Floats) -> None:
     """Compute all witness functions at a time inside of the last step."""
     point = run.step.point
-    state_inside(run, method, time, point)
+    if run.system.n > 0:
+        state_inside(run, method, time, point)
     run.witnesses.values(time, point, run.system.env, out)
 
 
@@ -219,7 +229,11 @@ def profile(run: Run, method: Static, start: float, end: float, shorten: bool) -
         witnesses.samples[k] = witnesses.first[k]
         if witnesses.first[k] == 0.0:
             leaving = True
-    witness_values(run, method, middle, witnesses.samples[w:])
+    if middle > start:
+        witness_values(run, method, middle, witnesses.samples[w:])
+    else:  # in the shortest of steps
+        for k in range(w):
+            witnesses.samples[w + k] = witnesses.first[k]
     witness_values(run, method, end, witnesses.samples[2 * w :])
     close = smaller(1e5 * spacing(larger(abs(start), abs(end))), 0.25 * width)
     delta = larger(SLOPE_STEP * width, close)
@@ -238,19 +252,7 @@ def profile(run: Run, method: Static, start: float, end: float, shorten: bool) -
         sort_samples(witnesses, count)
         return count
     slope(run, method, middle, delta, witnesses.samples[w:], witnesses.slopes[w:])
-    some = False
-    for k in range(w):
-        witnesses.fast[k] = varies_fast(
-            witnesses.samples[k],
-            witnesses.samples[w + k],
-            witnesses.samples[2 * w + k],
-            width * witnesses.slopes[k],
-            width * witnesses.slopes[w + k],
-            width * witnesses.slopes[2 * w + k],
-        )
-        if witnesses.fast[k] > 0:
-            some = True
-    if some and shorten:
+    if some_vary_fast(witnesses, width) and shorten:
         return -count
     if looks_closer(witnesses):
         count = look_closer(run, method)
@@ -272,6 +274,8 @@ def look_closer(run: Run, method: Static) -> int:
     count = 5
     for k in range(w):
         if piece_varies_fast(witnesses, k, 0) or piece_varies_fast(witnesses, k, 1):
+            if witnesses.fast[k] == 0:
+                witnesses.fast[k] = 1
             count = -5
     return count
 
