@@ -59,6 +59,8 @@ def pytest_cmdline_main(config: pytest.Config) -> None:
     if getattr(config.option, "dist", "no") == "load":
         config.option.dist = "loadfile"
         config.option.loadscopereorder = False  # the files at the end are short
+        # Threads of linear algebra in each of them would only wait for each other.
+        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 
 def _kept_folder(config: pytest.Config, name: str) -> str:
