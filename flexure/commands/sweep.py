@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from flexure.commands import DONE, FINDINGS
-from flexure.commands.arguments.measures import metrics_of
-from flexure.commands.arguments.models import load_model
-from flexure.commands.arguments.plans import plan_of
+from flexure.commands.arguments.metric_texts import metrics_of
+from flexure.commands.arguments.model_files import load_model
+from flexure.commands.arguments.plan_texts import plan_of
+from flexure.commands.command_output import Report
 from flexure.commands.parser import integration_options
-from flexure.commands.reports import Report
 from flexure.diagrams.checks.errors import ValueRefusedError
 from flexure.diagrams.files.atomic_files import replacing
 from flexure.diagrams.values.tables import Table
