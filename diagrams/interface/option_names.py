@@ -41,6 +41,9 @@ damping: c d
 signals: outputs
 executor: workers n_jobs
 context: x0
+youngs_modulus: E
+poissons_ratio: nu
+density: rho
 """
 
 #: The options that a word may mean.

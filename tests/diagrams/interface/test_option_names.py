@@ -49,6 +49,9 @@ CALLS: list[tuple[Callable[..., Any], str, str]] = [
     *((fx.tolerances, word, "executor") for word in ("workers", "n_jobs")),
     (fx.fit, "x0", "context"),
     (fx.sweep, "tf", "t_final"),
+    (fx.Material, "E", "youngs_modulus"),
+    (fx.Material, "nu", "poissons_ratio"),
+    (fx.Material, "rho", "density"),
 ]
 
 
