@@ -43,6 +43,15 @@ executor: workers n_jobs
 context: x0
 youngs_modulus: E
 poissons_ratio: nu
+at: step_time
+to: final_value
+frequency: freq frequencies omega
+frequencies: freq frequency omega
+numerator: num
+denominator: den
+kp: Kp
+ki: Ki
+kd: Kd
 density: rho
 """
 
