@@ -52,12 +52,12 @@ MODULES: dict[str, tuple[list[str], list[str]]] = {
     ),
     "zeno": (
         [
-            "solvers/native/kernels/runs/pile_ups.py",
+            "solvers/native/kernels/runs/zeno_detection.py",
             "solvers/simulation/events/missed_crossings.py",
         ],
         [
             "solvers/simulation/events/test_missed_crossings.py",
-            "solvers/simulation/events/test_pile_ups.py",
+            "solvers/simulation/events/test_zeno_detection.py",
             "solvers/simulation/events/test_witnesses.py",
         ],
     ),
@@ -121,7 +121,7 @@ MODULES: dict[str, tuple[list[str], list[str]]] = {
         ],
     ),
     "due_events": (
-        ["solvers/simulation/events/due_events.py", "solvers/simulation/phases.py"],
+        ["solvers/simulation/events/due_events.py", "solvers/simulation/step_phases.py"],
         [
             "diagrams/values/test_events.py",
             "solvers/simulation/test_simulator.py",
@@ -129,7 +129,7 @@ MODULES: dict[str, tuple[list[str], list[str]]] = {
             "solvers/simulation/run_control/test_termination.py",
             "solvers/simulation/events/test_settling.py",
             "solvers/simulation/events/test_missed_crossings.py",
-            "solvers/simulation/events/test_pile_ups.py",
+            "solvers/simulation/events/test_zeno_detection.py",
             "solvers/simulation/events/test_witnesses.py",
         ],
     ),
@@ -139,7 +139,7 @@ MODULES: dict[str, tuple[list[str], list[str]]] = {
             "solvers/simulation/events/test_witnesses.py",
             "solvers/simulation/events/test_fast_witnesses.py",
             "solvers/simulation/events/test_missed_crossings.py",
-            "solvers/simulation/events/test_pile_ups.py",
+            "solvers/simulation/events/test_zeno_detection.py",
             "solvers/simulation/events/test_simultaneous_events.py",
             "faults/test_chattering.py",
         ],

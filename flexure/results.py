@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     )
     from flexure.solvers.analysis.statics.stiffness import Stiffness as Stiffness
     from flexure.solvers.analysis.statics.stiffness_track import StiffnessTrack as StiffnessTrack
-    from flexure.solvers.design.estimators.consistency import (
+    from flexure.solvers.design.estimators.filter_consistency import (
         FilterConsistency as FilterConsistency,
     )
     from flexure.solvers.design.fits.fits import Fit as Fit

@@ -17,7 +17,7 @@ LinearModel.to_control: control to_ss
 LinearModel.zeros: zeros tzero zero
 LinearModel.poles: poles pole eig eigenvalues
 LinearModel.static_gain: dcgain dc_gain
-LinearModel.minimal: minreal
+LinearModel.minimal: minreal minimal_realization ctrb obsv ControllabilityMatrix IsControllable
 linearize: Linearize linmod trim_linearize linearise jacobian Linearization
 linearize: FirstOrderTaylorApproximation dlinmod linearize_model
 linearize(..., period=): c2d cont2discrete discretize sample_system c2d_system
@@ -48,7 +48,7 @@ Trajectory: TrajectorySource FromWorkspace TimeSeries InterpolatedSource
 Recorded: FromFile FromSpreadsheet Playback CombiTimeTable RecordedSignal
 TimeFunction: Clock SignalGenerator Source
 FunctionBlock: MATLABFunction Function Fcn PythonFunction SymbolicVectorSystem Lambda Expression
-FunctionBlock: NonlinearSystem
+FunctionBlock: NonlinearSystem nlsys NonlinearIOSystem
 Integrator: Integrate IntegratorBlock Accumulator
 Integrator(..., period=): DiscreteIntegrator DiscreteTimeIntegrator
 FilteredDerivative: Derivative Differentiator DerivativeFilter
@@ -60,7 +60,7 @@ PIDController: PID PidController pid PIDBlock PI PD Controller
 PIDController(..., period=): SampledPIDController DiscretePIDController DiscretePID
 StateFeedback: FullStateFeedback LinearQuadraticRegulator
 LuenbergerObserver: Observer StateObserver Kalman Estimator SteadyStateKalmanFilter
-LuenbergerObserver(..., period=): SampledLuenbergerObserver
+LuenbergerObserver(..., period=): SampledLuenbergerObserver DiscreteObserver
 ExtendedKalmanFilter: EKF extendedKalmanFilter
 UnscentedKalmanFilter: UKF unscentedKalmanFilter MerweScaledSigmaPoints
 filter_consistency: NIS nis NEES whiteness
@@ -73,8 +73,8 @@ lqg: LQG reg
 h2_synthesis: h2syn H2Synthesis
 hinf_synthesis: hinfsyn mixsyn HinfSynthesis mixed_sensitivity augw
 model_reduction: balred modred balreal balanced_reduction balanced_truncation hsvd reduce
-model_reduction: reduce_model model_order_reduction
-place: acker pole_placement place_poles
+model_reduction: reduce_model model_order_reduction hankel_singular_values
+place: acker pole_placement place_poles place_varga
 Saturation: Saturate Clip Limiter Sat
 DeadZone: Deadband DeadBand dead_zone
 RateLimiter: SlewRate RateLimit SlewRateLimiter
@@ -97,7 +97,9 @@ step_response: impulse_response stepplot
 step_info: stepinfo StepInformation
 Simulator: IntegratorBase Solver
 simulate_many: MonteCarloSimulation parsim monte_carlo parallel_simulation
+inspect_block: inspect Inspect inspector
 sweep: parameter_sweep ParameterVariation parametric_sweep parfor batch
+simulate_many: RandomSimulation
 plans.latin_hypercube: lhs LatinHypercube
 margins: margin allmargin stability_margins disk_margins diskmargin gain_margin phase_margin
 norms: norm system_norm linfnorm hinfnorm h2norm getPeakGain peak_gain
@@ -106,14 +108,15 @@ bode: bode_plot bodeplot Bode freqresp bodemag
 frequency_response: frestimate frest sinestream measured_frequency_response
 describing_function: sinusoidal_input_describing_function DescribingFunctionNonlinearity
 limit_cycles: describing_function_response describing_function_plot limit_cycle
-nyquist: nyquist_plot nyquistplot Nyquist
+nyquist: nyquist_plot nyquistplot Nyquist nyquist_response
 nichols: nichols_plot nichols_grid
 root_locus: rlocus rlocfind root_locus_plot rltool
-pole_zero: pzmap pole_zero_plot pzplot iopzmap
+pole_zero: pzmap pole_zero_plot pzplot iopzmap pole_zero_map
 singular_values: sigma singular_values_plot sigmaplot
 loop_gain: loopsens getLoopTransfer open_loop
 complementary_sensitivity: getCompSensitivity
-sensitivity_function: getSensitivity
+sensitivity_function: getSensitivity gangof4
+parameter_sensitivity(...) or sensitivity_function(...): sensitivity Sensitivity sensitivities
 tune_pid: pidtune pidtool PIDTuner rootlocus_pid_designer
 optimal_motion: DirectCollocation DirectTranscription trajectory_optimization solve_ocp Opti
 optimal_motion: TrajectoryOptimization optimal_control collocation solve_optimal_trajectory
@@ -123,7 +126,7 @@ modes: eigenmodes natural_frequencies modal_analysis modal damp vibration_modes
 modes: ComputeODE2Eigenvalues
 stiffness: compliance_matrix stiffness_matrix compliance_at
 PlantBuilder: MultibodyPlant AddMultibodyPlantSceneGraph Mechanism MultibodySystem MainSystem
-PlantBuilder: SystemContainer Plant_builder Assembly
+PlantBuilder: SystemContainer Plant_builder Assembly AddMultibodyPlant MultibodyPlantConfig
 PlantBuilder.add_body: RigidBody AddRigidBody body add_link
 PlantBuilder.add_joint: AddJoint
 PlantBuilder.add_force_element: AddForceElement ForceElements
@@ -136,6 +139,9 @@ load_sdf: SDF
 save_urdf: to_urdf write_urdf
 save_sdf: to_sdf write_sdf
 save_mjcf: to_mjcf write_mjcf mj_saveLastXML
+rotations.rotation_about: RotationMatrix Rotation AngleAxis
+rotations.rotation_from_rpy: RollPitchYaw rpy eul2rotm
+rotations.rotation_from_quaternion: Quaternion quat2rotm
 SpatialInertia: Inertia UnitInertia RotationalInertia InertiaTensor InertiaCuboid
 WeldJoint: FixedJoint Weld Fixed Rigid RigidJoint
 RevoluteJoint: HingeJoint Revolute RotaryJoint PinJoint Hinge Pivot Revolute2D GenericJoint
@@ -154,6 +160,7 @@ BearingFriction: JournalFriction LoadDependentFriction
 LinearBushingRollPitchYaw: Bushing RollPitchYawBushing
 LinearBushing: BushingElement SixDofSpring RigidBodySpringDamper
 DoorHingeConfig: HingeConfig
+Witness: WitnessFunction
 Contact: ContactElement ContactForce PointContact HuntCrossley
 ContactGroup: ContactPairs BroadPhase
 RigidStop: Impact Restitution
@@ -175,6 +182,8 @@ Context.clone: Clone
 errors.FlexureError: Error FlexureException
 animate: Animation MeshcatVisualizer animation Visualizer Meshcat
 plot_mechanism: plot_plant draw_mechanism
+results.SimulationResult: Result SimResult TimeResponseData Solution
+results.SimulationResult.plot_phase: phase_plane_plot phase_plot plot_phase
 results.SimulationResult.plot: plot figure Plot
 results.SimulationResult.to_csv: to_csv export_csv
 results.SimulationResult.to_mat: to_mat savemat

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from flexure.solvers.analysis.statics.load_paths.load_path import load_path as load_path
     from flexure.solvers.analysis.statics.stiffness import stiffness as stiffness
     from flexure.solvers.analysis.statics.stiffness_track import track_stiffness as track_stiffness
-    from flexure.solvers.design.estimators.consistency import (
+    from flexure.solvers.design.estimators.filter_consistency import (
         filter_consistency as filter_consistency,
     )
     from flexure.solvers.design.estimators.kalman_filters import (

@@ -102,14 +102,16 @@ class Store:
         self.changed(MOTION)
 
     def require_no_onlooker(self, what: str) -> None:
-        """Refuse a change of the time or of a state by a publish or a monitor."""
+        """Refuse a change of the time or of a state by an event or a monitor."""
         if self.onlooker is not None:
+            when = "" if scalars.is_symbolic(self.time) else f" at t = {self.time:.9g} s"
             raise ContextError(
-                f"Cannot set {what} at t = {self.time:.9g} s",
+                f"Cannot set {what}{when}",
                 expected="an update, which returns the new values of its states",
                 found=f"{self.onlooker}, which may read the time and states, and change "
                 "parameters and inputs",
-                remedy="Declare an unrestricted or discrete update with the same trigger",
+                remedy="Return it from an unrestricted or discrete update with the same trigger, "
+                "as {state: value}",
             )
 
     def require_relations(self) -> None:

@@ -37,7 +37,8 @@ def run_updates(due: Iterable[tuple[LeafContext, Event]]) -> bool:
     results: dict[Any, tuple[LeafContext, Any]] = {}
     for leaf, event in due:
         try:
-            returned = event.handler(leaf)
+            with only_looking(leaf, f"the update '{event.label}'"):
+                returned = event.handler(leaf)
             for state, value in _checked(event, returned):
                 results[state] = (leaf, value)
         except Exception as error:

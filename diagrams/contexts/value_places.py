@@ -84,10 +84,14 @@ class Place:
             return Place(state, shown[self.components], self.shape, alias=self.path)
         if isinstance(handle, InputPort) or hasattr(handle, "set"):
             return self
+        group = handle.name.rpartition(".")[0]
+        shown = filter(shows_state, handle.system.output_ports)
+        near = [each.path for each in shown if each.name.rpartition(".")[0] == group]
         raise ContextError(
             f"Cannot set '{self.path}'",
             expected="a parameter, a state, a free input port, or an output that shows a state",
             found=f"the {handle.what} '{handle.full_name}'",
+            remedy=f"These can be set there: {quoted(near)}" if near else "",
         )
 
     def read(self, context: Context) -> Any:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from html import escape
 from itertools import groupby
 
-from flexure.diagrams.concurrency.quiet import quietly
+from flexure.diagrams.concurrency.warnings_and_garbage import quietly
 
 _LARGEST = 400_000  # characters, beyond which a notebook gets the text alone
 _LONGEST = 240  # characters of a text in a cell

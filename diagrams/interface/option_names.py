@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from typing import Any, Self, TypeVar
 
 _F = TypeVar("_F", bound=Callable[..., Any])
@@ -33,6 +33,26 @@ interval: step
 step_to: step
 location: at
 where: at
+t_final: t_end t_stop tf
+step: dt
+period: dt Ts sample_time
+stiffness: k
+damping: c d
+signals: outputs
+executor: workers n_jobs
+context: x0
+youngs_modulus: E
+poissons_ratio: nu
+at: step_time
+to: final_value
+frequency: freq frequencies omega
+frequencies: freq frequency omega
+numerator: num
+denominator: den
+kp: Kp
+ki: Ki
+kd: Kd
+density: rho
 """
 
 #: The options that a word may mean.
@@ -47,6 +67,13 @@ def unknown_option(function: str, word: str, options: Iterable[str]) -> TypeErro
     meant = [each for each in OPTIONS.get(word, ()) if each in set(options)]
     here = f": here it is {meant[0]!r}" if meant else ""
     return TypeError(f"{function}() got an unexpected keyword argument {word!r}{here}")
+
+
+def refuse_unknown(function: str, given: Iterable[str], options: Collection[str]) -> None:
+    """Refuse the options that a function with ``**options`` does not have."""
+    for word in given:
+        if word not in options:
+            raise unknown_option(function, word, options)
 
 
 def answers_other_words(function: _F) -> _F:

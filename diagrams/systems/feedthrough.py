@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from flexure.diagrams import scalars
-from flexure.diagrams.concurrency.quiet import quietly
+from flexure.diagrams.concurrency.warnings_and_garbage import quietly
 from flexure.diagrams.systems.ports import TIME, CacheEntry, Computed, InputPort
 from flexure.diagrams.values import symbolic_values
 from flexure.diagrams.values.handles import Handle

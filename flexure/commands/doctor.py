@@ -11,8 +11,8 @@ from typing import Any
 
 from flexure import __version__
 from flexure.commands import DONE, FAILED, FINDINGS
-from flexure.commands.arguments.models import load_model
-from flexure.commands.reports import Report
+from flexure.commands.arguments.model_files import load_model
+from flexure.commands.command_output import Report
 from flexure.diagrams.checks.errors import FlexureError
 from flexure.diagrams.values.tables import Table
 

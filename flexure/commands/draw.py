@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from flexure.commands import DONE
-from flexure.commands.arguments.models import load_model
-from flexure.commands.reports import Report
+from flexure.commands.arguments.model_files import load_model
+from flexure.commands.command_output import Report
 from flexure.diagrams.checks.errors import DeclarationError
 from flexure.diagrams.files.atomic_files import replacing
 from flexure.diagrams.systems.diagram import Diagram

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from flexure.commands import DONE
-from flexure.commands.arguments.models import Model, load_model
-from flexure.commands.reports import Report
+from flexure.commands.arguments.model_files import Model, load_model
+from flexure.commands.command_output import Report
 from flexure.diagrams.files.atomic_files import replacing
 from flexure.diagrams.values.tables import Table
 

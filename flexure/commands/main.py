@@ -97,7 +97,7 @@ def _carried_out(arguments: Namespace) -> int:
 
 def _explain(error: Exception, model: str | None) -> None:
     """Say in a paragraph what went wrong, and on which line of the user."""
-    from flexure.commands.arguments.models import own_line
+    from flexure.commands.arguments.model_files import own_line
 
     line = own_line(error, model)
     if isinstance(error, FlexureError):

@@ -6,7 +6,7 @@ from argparse import ArgumentParser, RawDescriptionHelpFormatter
 from typing import Any, NoReturn
 
 from flexure import __doc__ as summary, __version__
-from flexure.commands.arguments.calls import DrawAction, axis, calls
+from flexure.commands.arguments.call_texts import DrawAction, axis, calls
 from flexure.commands.arguments.value_texts import assignment, names, number, span, tolerance
 from flexure.solvers.integration.methods.methods import METHOD_NAMES
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from argparse import Namespace
 
 from flexure.commands import DONE
-from flexure.commands.arguments.models import load_model
+from flexure.commands.arguments.model_files import load_model
+from flexure.commands.command_output import Report
 from flexure.commands.parser import integration_options
-from flexure.commands.reports import Report
 
 
 def run(arguments: Namespace) -> int:

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from flexure.commands import DONE
-from flexure.commands.arguments.measures import metrics_of
-from flexure.commands.arguments.models import Model, load_model
+from flexure.commands.arguments.metric_texts import metrics_of
+from flexure.commands.arguments.model_files import Model, load_model
+from flexure.commands.command_output import Report
 from flexure.commands.parser import integration_options
-from flexure.commands.reports import Report
 from flexure.diagrams.values.tables import Table
 
 if TYPE_CHECKING:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 from argparse import Namespace
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
@@ -11,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from flexure.commands import DONE, FINDINGS
-from flexure.commands.arguments.measures import metrics_of
-from flexure.commands.arguments.models import load_model
-from flexure.commands.arguments.plans import plan_of
+from flexure.commands.arguments.metric_texts import metrics_of
+from flexure.commands.arguments.model_files import load_model
+from flexure.commands.arguments.plan_texts import plan_of
+from flexure.commands.command_output import Report
 from flexure.commands.parser import integration_options
-from flexure.commands.reports import Report
 from flexure.diagrams.checks.errors import ValueRefusedError
 from flexure.diagrams.files.atomic_files import replacing
 from flexure.diagrams.values.tables import Table
@@ -110,7 +109,7 @@ def _tell(report: Report, found: Sweep, plan: Plan) -> None:
     if found.signals:
         report.add(signals={"time": found.times} | {path: found[path] for path in found.signals})
     if report.keeps:
-        report.save("runs.csv", lambda file: _write(file, columns, found.failures))
+        report.save("runs.csv", found.to_csv)
         report.save("plan.npz", plan.save)
         if found.signals:
             report.save("signals.npz", lambda file: _write_signals(file, found))
@@ -133,15 +132,6 @@ def _summary(found: Sweep) -> Table:
             figures = [good.min(), *np.quantile(good, [0.05, 0.5, 0.95]), good.max()]
         rows.append((name, *figures, len(values) - len(good)))
     return Table(("metric", "least", "5 %", "median", "95 %", "greatest", "lacking"), rows)
-
-
-def _write(file: Path, columns: dict[str, Any], failures: dict[int, str]) -> None:
-    reasons = [failures.get(index, "") for index in range(len(columns["outcome"]))]
-    with replacing(file, newline="") as stream:
-        writer = csv.writer(stream, lineterminator="\n")
-        writer.writerow(["run", *columns, "reason"])
-        listed = [np.asarray(column).tolist() for column in columns.values()]
-        writer.writerows(zip(range(len(reasons)), *listed, reasons, strict=True))
 
 
 def _write_signals(file: Path, found: Sweep) -> None:

@@ -20,8 +20,8 @@ from flexure.diagrams.checks.extras import import_extra
 from flexure.diagrams.interface.html import escaped
 from flexure.diagrams.interface.result_classes import Answer
 from flexure.diagrams.values.arrays import FloatArray
+from flexure.solvers.live_runs.charts_and_sliders import own_asset, plain, script, style
 from flexure.solvers.live_runs.connections.partners import checked_port
-from flexure.solvers.live_runs.desk import own_asset, plain, script, style
 from flexure.solvers.pages.document import framed, hash_of
 
 if TYPE_CHECKING:

@@ -21,15 +21,15 @@ from flexure.diagrams.checks.errors import (
     ValueRefusedError,
     suggestion,
 )
-from flexure.diagrams.concurrency.quiet import Elders
+from flexure.diagrams.concurrency.warnings_and_garbage import Elders
 from flexure.diagrams.contexts.value_places import Way
 from flexure.diagrams.interface.result_classes import Answer
 from flexure.diagrams.systems.system import System
 from flexure.diagrams.values.arrays import FloatArray, as_number
+from flexure.solvers.live_runs.charts_and_sliders import columns, sliders
 from flexure.solvers.live_runs.commands import Commands, Interruption
 from flexure.solvers.live_runs.connections.channels import Entry, InputChannel, OutputChannel
 from flexure.solvers.live_runs.connections.wiring import SignalReading
-from flexure.solvers.live_runs.desk import columns, sliders
 from flexure.solvers.live_runs.live_report import Figures, LiveReport
 from flexure.solvers.live_runs.recording import Recording
 from flexure.solvers.live_runs.schedule import Clock, Schedule

@@ -19,12 +19,19 @@ from flexure.diagrams.interface.result_classes import Answer
 from flexure.diagrams.systems.system import System, require_system
 from flexure.diagrams.values.arrays import as_number, as_numbers
 from flexure.diagrams.values.handles import start_context
-from flexure.solvers.live_runs.desk import columns, own_asset, plain, script, sliders, style
+from flexure.solvers.live_runs.charts_and_sliders import (
+    columns,
+    own_asset,
+    plain,
+    script,
+    sliders,
+    style,
+)
 from flexure.solvers.pages.page_content import PageSignals, charts
 from flexure.solvers.pages.pages import Page, page
 from flexure.solvers.results.records.result import SimulationResult
+from flexure.solvers.simulation.run_control.error_tolerances import Tolerance
 from flexure.solvers.simulation.run_control.method_selection import Method
-from flexure.solvers.simulation.run_control.tolerances import Tolerance
 from flexure.solvers.simulation.simulation import simulate
 from flexure.solvers.tracing.signals import Signal, resolve
 

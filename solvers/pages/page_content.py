@@ -20,7 +20,7 @@ from flexure.diagrams.checks.errors import (
     ValueRefusedError,
     quoted,
 )
-from flexure.diagrams.concurrency.quiet import quietly
+from flexure.diagrams.concurrency.warnings_and_garbage import quietly
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.contexts.inventory import Paths, each_parameter
 from flexure.diagrams.contexts.value_places import find_place, path_of, several, tied_at

@@ -16,7 +16,7 @@ from flexure.blocks.multibody.bodies.bodies import FrameLike
 from flexure.blocks.multibody.plants.plant import Plant
 from flexure.diagrams.checks.arguments import flag, require
 from flexure.diagrams.checks.errors import TraceError, UnknownNameError, ValueRefusedError
-from flexure.diagrams.concurrency.quiet import quietly
+from flexure.diagrams.concurrency.warnings_and_garbage import quietly
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.files.atomic_files import replacing
 from flexure.diagrams.interface.option_names import answers_other_words
@@ -46,7 +46,7 @@ from flexure.solvers.results.mechanisms.camera import Camera, View
 from flexure.solvers.results.mechanisms.flexure_shapes import ribbons
 from flexure.solvers.results.mechanisms.pictures import nothing_to_color, traced_frames
 from flexure.solvers.results.pictures.panels import Scales
-from flexure.solvers.simulation.run_control.tolerances import checked_tolerances
+from flexure.solvers.simulation.run_control.error_tolerances import checked_tolerances
 from flexure.solvers.tracing.signals import Reader, Signal, resolve
 
 if TYPE_CHECKING:

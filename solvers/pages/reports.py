@@ -8,7 +8,7 @@ from typing import Any
 
 from flexure.diagrams.checks.arguments import require
 from flexure.diagrams.checks.errors import ContextError
-from flexure.diagrams.concurrency.quiet import quietly
+from flexure.diagrams.concurrency.warnings_and_garbage import quietly
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.contexts.value_places import several
 from flexure.diagrams.interface.html import note

@@ -17,7 +17,7 @@ from flexure.solvers.simulation.run_control.diagnosis import (
     name_fastest,
     name_jump,
 )
-from flexure.solvers.simulation.run_control.giving_up import judge_record
+from flexure.solvers.simulation.run_control.early_termination import judge_record
 
 if TYPE_CHECKING:
     from flexure.solvers.integration.guard.integration import Segment, Stop, TakenStep

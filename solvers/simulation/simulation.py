@@ -16,9 +16,9 @@ from flexure.diagrams.values.handles import start_context
 from flexure.solvers.integration.guard.progress_limits import MOST_STEPS
 from flexure.solvers.results.records.history import History
 from flexure.solvers.results.records.result import SimulationResult
+from flexure.solvers.simulation.run_control.error_tolerances import Tolerance, warn_of_small_states
 from flexure.solvers.simulation.run_control.method_selection import Method
 from flexure.solvers.simulation.run_control.options import Compiled, Monitor
-from flexure.solvers.simulation.run_control.tolerances import Tolerance, warn_of_small_states
 from flexure.solvers.simulation.simulator import Simulator
 
 

@@ -66,7 +66,7 @@ from flexure.solvers.integration.guard.progress_limits import MOST_STEPS
 from flexure.solvers.results.records.history import History
 from flexure.solvers.results.records.statistics import Statistics
 from flexure.solvers.simulation.native_runs.native_eligibility import NativeWay
-from flexure.solvers.simulation.phases import take_step
+from flexure.solvers.simulation.run_control.error_tolerances import LOOSEST_RTOL, Tolerance, spread
 from flexure.solvers.simulation.run_control.method_selection import Method, MethodChoice
 from flexure.solvers.simulation.run_control.options import (
     Compiled,
@@ -77,7 +77,7 @@ from flexure.solvers.simulation.run_control.options import (
     checked_max_steps,
 )
 from flexure.solvers.simulation.run_control.simulation_state import SimulationState
-from flexure.solvers.simulation.run_control.tolerances import LOOSEST_RTOL, Tolerance, spread
+from flexure.solvers.simulation.step_phases import take_step
 
 
 class Simulator:

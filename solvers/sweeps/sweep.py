@@ -177,6 +177,21 @@ class Sweep(SweepPictures, Answer, HasSignals):
         """
         return sweep_tables.to_pandas(self)
 
+    def to_csv(self, path: str | Path) -> None:
+        """Write a CSV file with the columns of `to_pandas`, which begins with names.
+
+        Parameters
+        ----------
+        path : str or Path
+            Where to write it.
+
+        Raises
+        ------
+        RecordFileError
+            When the file cannot be written.
+        """
+        sweep_tables.to_csv(self, path)
+
     def to_mat(self, path: str | Path) -> None:
         """Write a MAT file for MATLAB and Octave: a column for each value and metric.
 

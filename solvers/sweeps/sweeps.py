@@ -22,6 +22,7 @@ from flexure.diagrams.checks.arguments import flag, is_whole, items_of, require
 from flexure.diagrams.checks.errors import ValueRefusedError, quoted
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.contexts.value_places import Place, find_place, path_of, several
+from flexure.diagrams.interface.option_names import answers_other_words, refuse_unknown
 from flexure.diagrams.systems.system import System, require_system
 from flexure.diagrams.values.arrays import FloatArray, as_number, as_numbers
 from flexure.diagrams.values.handles import start_context
@@ -54,6 +55,7 @@ _POINTS = 1001  # times at which signals are sampled, unless they are given
 _SMALL = 1e-4  # states at the ends of motions, of which one is looked at
 
 
+@answers_other_words
 def sweep(
     system: System,
     values: Plan | Mapping[Any, npt.ArrayLike],
@@ -204,6 +206,7 @@ def _swept(
     return settings, SweptContexts(base, values)
 
 
+@answers_other_words
 def simulate_many(
     system: System,
     t_final: float,
@@ -272,9 +275,7 @@ def _warn_of_small_states(found: Sweep, options: SweepOptions) -> None:
 
 def _settings(function: str, system: System, t_final: float, options: SweepOptions) -> Settings:
     """Check the options that do not depend on the runs."""
-    for name in options:
-        if name not in SweepOptions.__optional_keys__:
-            raise TypeError(f"{function}() got an unexpected keyword argument {name!r}")
+    refuse_unknown(function, options, SweepOptions.__optional_keys__)
     end = float(as_number(t_final, (), "Cannot use this t_final"))
     known = IntegrationOptions.__optional_keys__
     integration = {name: option for name, option in options.items() if name in known}

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from flexure.diagrams import scalars
-from flexure.diagrams.concurrency.quiet import quietly
 from flexure.diagrams.concurrency.threads import cached_property
+from flexure.diagrams.concurrency.warnings_and_garbage import quietly
 from flexure.diagrams.contexts.store import Store
 from flexure.diagrams.scalars.derivatives.simplification import simplify
 from flexure.diagrams.scalars.expressions.expression import reachable

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from flexure.diagrams.checks.errors import FlexureError
-from flexure.diagrams.concurrency.quiet import quietly
+from flexure.diagrams.concurrency.warnings_and_garbage import quietly
 from flexure.diagrams.contexts.context import LeafContext
 from flexure.diagrams.contexts.store import Store
 from flexure.diagrams.scalars.expressions.refusal import line_behind

@@ -23,8 +23,8 @@ import numpy as np
 from flexure.diagrams import scalars
 from flexure.diagrams.checks.arguments import items_of
 from flexure.diagrams.checks.errors import TraceError
-from flexure.diagrams.concurrency.quiet import quietly
 from flexure.diagrams.concurrency.threads import Lock
+from flexure.diagrams.concurrency.warnings_and_garbage import quietly
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.contexts.store import Store
 from flexure.diagrams.systems.system import System, require_system

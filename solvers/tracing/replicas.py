@@ -14,8 +14,10 @@ import sys
 from abc import ABCMeta
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterator
+from dis import get_instructions, hasname
 from enum import Enum, EnumMeta
 from functools import cache, partial
+from itertools import pairwise
 from types import BuiltinFunctionType, CellType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
@@ -70,7 +72,8 @@ class Replicas:
         if id(thing) in self._known:
             return self._known[id(thing)]
         if isinstance(thing, _ONE_WAY) or any(thing is each for each in _SPEAKING):
-            raise ImpureError(f"it can reach what changes by its use: {type(thing).__name__}")
+            name = getattr(thing, "__name__", type(thing).__name__)
+            raise ImpureError(f"it can reach what changes by its use: {name}")
         self._kept.append(thing)
         if len(self._kept) > _MOST:
             raise ImpureError(f"it can reach more than {_MOST} objects")
@@ -134,18 +137,19 @@ class Replicas:
     def _function(self, thing: FunctionType) -> Any:
         if is_trusted(thing):
             return thing
-        names = names_in(thing.__code__)
+        code = thing.__code__
+        names = names_in(code)
         if "random" in names:  # of a module, whose generator is out of reach
             raise ImpureError("it names random numbers")
         if "system" in names:  # of a context, which leads to the block itself
             raise ImpureError("it names the block of a context")
         scope = self._scope(thing.__globals__)
         cells = tuple(map(self._cell, thing.__closure__ or ()))
-        replica = FunctionType(thing.__code__, scope, thing.__name__, None, cells)
+        replica = FunctionType(code, scope, thing.__name__, None, cells)
         self._note(thing, replica)
         spoken = {each.__name__: each for each in _SPEAKING} | thing.__globals__
         for name in names:
-            if name in spoken:
+            if name in thing.__globals__ or (name in spoken and not is_only_of_self(code, name)):
                 value = self.of(spoken[name])
                 if name in thing.__globals__:
                     scope[name] = value
@@ -277,6 +281,14 @@ def names_in(code: CodeType) -> list[str]:
     """List the names that are no local ones, in a function and in those that it makes."""
     inner = [each for each in code.co_consts if isinstance(each, CodeType)]
     return [*dict.fromkeys([*code.co_names, *(name for each in inner for name in names_in(each))])]
+
+
+def is_only_of_self(code: CodeType, name: str) -> bool:
+    """Return whether a name is that of an attribute of ``self``, such as ``self.open``, only."""
+    inner = [each for each in code.co_consts if isinstance(each, CodeType)]
+    uses = [pair for pair in pairwise(get_instructions(code)) if pair[1].opcode in hasname]
+    owners = {owner.argval for owner, use in uses if use.argval == name}
+    return owners <= {"self"} and all(is_only_of_self(each, name) for each in inner)
 
 
 def slots_of(kind: type) -> tuple[str, ...]:

@@ -18,22 +18,25 @@ from typing import Any, TypeVar
 import numpy as np
 
 from flexure.diagrams import scalars
+from flexure.diagrams.contexts.context import LeafContext
+from flexure.diagrams.contexts.updates import only_looking
 from flexure.solvers.tracing.replicas import ImpureError, Replicas, Scope, passed_over_in, slots_of
 
 _T = TypeVar("_T")
 
 
-def without_trace(handler: Callable[..., _T], *arguments: Any) -> _T:
+def without_trace(handler: Callable[[LeafContext], _T], leaf: LeafContext) -> _T:
     """Return what a handler returns, unless it changes something within its reach."""
     replicas = Replicas()
     try:
-        replica: Callable[..., _T] = replicas.of(handler)
+        replica: Callable[[LeafContext], _T] = replicas.of(handler)
     except ImpureError:
         raise
     except Exception as error:  # such as that of nesting without end
         raise ImpureError(f"it can reach what cannot be replicated: {error}") from None
     before = [(thing, _content(thing)) for thing in replicas.made]
-    result, again = replica(*arguments), replica(*arguments)
+    with only_looking(leaf, "an event"):
+        result, again = replica(leaf), replica(leaf)
     if kinds := {_what(thing) for thing, old in before if not _same(_content(thing), old)}:
         raise ImpureError(f"it stores values outside of the states, in: {', '.join(sorted(kinds))}")
     if not _equal(result, again):

@@ -14,7 +14,7 @@ from typing import Any, NoReturn, TypeVar
 
 from flexure.diagrams import scalars
 from flexure.diagrams.checks.errors import TraceError
-from flexure.diagrams.concurrency.quiet import quietly
+from flexure.diagrams.concurrency.warnings_and_garbage import quietly
 from flexure.diagrams.contexts.context import Context, LeafContext, make_context
 from flexure.diagrams.contexts.store import Store, annotate
 from flexure.diagrams.scalars.expressions.branches import explore

@@ -14,8 +14,8 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 import flexure as fx
-from flexure.commands.arguments.calls import Call, axis, call, samples
-from flexure.commands.arguments.plans import distribution
+from flexure.commands.arguments.call_texts import Call, axis, call, samples
+from flexure.commands.arguments.plan_texts import distribution
 from tests.commands.conftest import Command
 from tests.commands.test_run import FUSE
 from tests.support.tiers import by_tier

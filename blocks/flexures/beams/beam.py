@@ -19,6 +19,7 @@ from flexure.blocks.flexures.beams.beam_options import (
     require_plate,
     require_warping,
 )
+from flexure.blocks.flexures.beams.beam_presentation import PresentedBeam
 from flexure.blocks.flexures.beams.beam_segment import (
     BeamSegment,
     divide,
@@ -35,7 +36,6 @@ from flexure.blocks.flexures.beams.beam_shapes import (
     unstressed_shape,
 )
 from flexure.blocks.flexures.beams.curved_tapers import warn_of_curved_taper
-from flexure.blocks.flexures.beams.presented_beam import PresentedBeam
 from flexure.blocks.flexures.beams.range_checks import (
     BENDING_LIMITS,
     beam_limits,

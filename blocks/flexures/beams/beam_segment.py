@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from flexure.blocks.flexures.beams.beam_law import BeamLaw
+from flexure.blocks.flexures.beams.beam_presentation import PresentedBeam
 from flexure.blocks.flexures.beams.beam_shapes import Shape
-from flexure.blocks.flexures.beams.presented_beam import PresentedBeam
 from flexure.blocks.flexures.beams.range_checks import BENDING_LIMITS, bending_measures
 from flexure.blocks.flexures.beams.tapered_beam_law import STATIONS, WEIGHTS
 from flexure.blocks.flexures.sections.section_forces import PLACES, section_force_names

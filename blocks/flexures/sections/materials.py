@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from flexure.diagrams.checks.arguments import is_one_of, require, shown
 from flexure.diagrams.checks.errors import DeclarationError, ValueRefusedError, suggestion
+from flexure.diagrams.interface.option_names import AnswersOtherWords
 from flexure.diagrams.values.arrays import FloatArray, as_number, bounded
 
 _ATTEMPT = "Cannot make Material"
@@ -18,7 +19,7 @@ _LEAST_SHEAR = 1.0 / 3.0 - 1e-12
 
 
 @dataclass(frozen=True, init=False)
-class Material:
+class Material(AnswersOtherWords):
     """Elastic constants, density and permissible stresses of a material.
 
     In an isotropic material G = E / (2 (1 + ν)), so one of ν and G is enough. With both given they

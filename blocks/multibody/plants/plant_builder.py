@@ -19,7 +19,7 @@ from flexure.blocks.multibody.constraints import Constraint, LoopJoint, Switched
 from flexure.blocks.multibody.force_elements.force_element import BodyForceElement, ForceElement
 from flexure.blocks.multibody.joints import Joint
 from flexure.blocks.multibody.loop_closure.assembled_starts import AssembledStarts
-from flexure.blocks.multibody.plants.made_joints import completed_joints
+from flexure.blocks.multibody.plants.automatic_joints import completed_joints
 from flexure.blocks.multibody.plants.part_group import PartGroup
 from flexure.blocks.multibody.plants.plant import Plant, by_name
 from flexure.blocks.multibody.plants.plant_wiring import (

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from flexure.diagrams.drawing.arrangement.channels import Point
 from flexure.diagrams.drawing.arrangement.content import Row
+from flexure.diagrams.drawing.arrangement.wire_channels import Point
 from flexure.diagrams.systems.diagram import Diagram
 from flexure.diagrams.systems.ports import Port
 from flexure.diagrams.systems.system import System

@@ -6,7 +6,11 @@ from heapq import heappop, heappush, heapreplace
 from itertools import pairwise
 
 from flexure.diagrams.drawing.arrangement.node_columns import GRID, Node, NodeColumns, gap_between
-from flexure.diagrams.drawing.arrangement.tensions import Tension, minimize_strain, strain_of
+from flexure.diagrams.drawing.arrangement.wire_straightening import (
+    Tension,
+    minimize_strain,
+    strain_of,
+)
 
 _SWEEPS = 6
 #: Weight of a wire by the number of its ends that pass a column: long wires become straight.

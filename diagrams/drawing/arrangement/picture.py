@@ -12,7 +12,6 @@ from math import ceil
 
 import networkx as nx
 
-from flexure.diagrams.drawing.arrangement.channels import Channels, Point
 from flexure.diagrams.drawing.arrangement.content import Content, Row, caption_of, label_of
 from flexure.diagrams.drawing.arrangement.crossings import reduce_crossings
 from flexure.diagrams.drawing.arrangement.geometry import (
@@ -25,8 +24,9 @@ from flexure.diagrams.drawing.arrangement.geometry import (
 from flexure.diagrams.drawing.arrangement.heights import assign_heights
 from flexure.diagrams.drawing.arrangement.layers import assign_layers
 from flexure.diagrams.drawing.arrangement.node_columns import GRID, Node, NodeColumns
-from flexure.diagrams.drawing.arrangement.rows import in_rows
 from flexure.diagrams.drawing.arrangement.text import text_width
+from flexure.diagrams.drawing.arrangement.wire_channels import Channels, Point
+from flexure.diagrams.drawing.arrangement.wrapped_rows import in_rows
 from flexure.diagrams.systems.diagram import Diagram
 from flexure.diagrams.systems.system import System
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from math import hypot
 from typing import Literal, TypeAlias
 
-from flexure.diagrams.drawing.arrangement.channels import Point
+from flexure.diagrams.drawing.arrangement.wire_channels import Point
 from flexure.diagrams.drawing.formats.palette import INK
 
 #: A step of a path: "M" moves, "L" draws a line, "Q" a quadratic curve (control point, end point),

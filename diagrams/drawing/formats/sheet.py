@@ -6,7 +6,6 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from flexure.diagrams.drawing.arrangement.channels import Point
 from flexure.diagrams.drawing.arrangement.content import (
     Content,
     Fold,
@@ -30,6 +29,7 @@ from flexure.diagrams.drawing.arrangement.picture import (
     picture_of,
 )
 from flexure.diagrams.drawing.arrangement.text import text_width
+from flexure.diagrams.drawing.arrangement.wire_channels import Point
 from flexure.diagrams.drawing.formats.marks import (
     Anchor,
     Path,

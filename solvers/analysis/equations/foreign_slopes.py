@@ -21,7 +21,7 @@ import numpy as np
 
 from flexure.diagrams import scalars
 from flexure.diagrams.checks.errors import TraceError, quoted
-from flexure.diagrams.concurrency.quiet import quietly
+from flexure.diagrams.concurrency.warnings_and_garbage import quietly
 from flexure.diagrams.contexts.store import Store
 from flexure.diagrams.values.arrays import FloatArray
 from flexure.solvers.tracing.exact_jacobian import JacobianCode, numbers_behind

@@ -37,8 +37,8 @@ from typing import Any, Protocol, TypeVar, cast
 import numpy as np
 
 from flexure.diagrams import scalars
-from flexure.diagrams.concurrency.quiet import quietly
 from flexure.diagrams.concurrency.threads import cached_property
+from flexure.diagrams.concurrency.warnings_and_garbage import quietly
 from flexure.diagrams.contexts.store import Store
 from flexure.diagrams.systems.layout import Layout
 from flexure.diagrams.systems.leaf import LeafSystem

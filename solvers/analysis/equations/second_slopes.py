@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from flexure.diagrams.concurrency.quiet import quietly
 from flexure.diagrams.concurrency.threads import cached_property
+from flexure.diagrams.concurrency.warnings_and_garbage import quietly
 from flexure.diagrams.contexts.store import Store
 from flexure.diagrams.scalars.derivatives.jacobians import directional
 from flexure.diagrams.scalars.derivatives.simplification import simplify

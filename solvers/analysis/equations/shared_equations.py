@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from flexure.diagrams.checks.errors import TraceError
-from flexure.diagrams.concurrency.quiet import quietly
+from flexure.diagrams.concurrency.warnings_and_garbage import quietly
 from flexure.diagrams.contexts.store import Store
 from flexure.diagrams.scalars import Symbol
 from flexure.diagrams.scalars.derivatives.jacobians import jacobian_length

@@ -403,7 +403,7 @@ def refuse_systems(value: Any, attempt: str, expected: str) -> None:
             attempt,
             expected=expected,
             found=f"{value!r} ({type(value).__name__})",
-            remedy=f"fx.loop_gain({value.name}, at), with a port on one of its wires, is the model "
-            f"of a loop, and fx.linearize({value.name}, context, inputs, outputs) that from inputs "
-            "to outputs",
+            remedy=f"fx.loop_gain({value.name}, location), with a port on one of its wires, is the "
+            f"model of a loop, and fx.linearize({value.name}, context, inputs, outputs) that from "
+            "inputs to outputs",
         )

@@ -37,11 +37,11 @@ from flexure.solvers.analysis.sensitivities.motion_derivatives import (
     refuse_events,
 )
 from flexure.solvers.analysis.sensitivities.recorded_events import EXPECTED, TRIGGERS
-from flexure.solvers.simulation.run_control.method_selection import Method
-from flexure.solvers.simulation.run_control.tolerances import (
+from flexure.solvers.simulation.run_control.error_tolerances import (
     checked_tolerances,
     warn_of_small_states,
 )
+from flexure.solvers.simulation.run_control.method_selection import Method
 
 _STEPS = 1e-5, 4e-5  # of the parameters: differences of such motions show jumps
 DIFFERENCE_RTOL = 1e-9  # of these motions

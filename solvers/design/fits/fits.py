@@ -35,11 +35,11 @@ from flexure.diagrams.systems.system import System, require_system
 from flexure.diagrams.values.arrays import FloatArray
 from flexure.diagrams.values.handles import require_root, start_context
 from flexure.solvers.analysis.sensitivities.motion_derivatives import warn_of_jumps
-from flexure.solvers.design.fits.fit_doubts import doubts, one_sided, oversized
 from flexure.solvers.design.fits.fit_problem import FitProblem
+from flexure.solvers.design.fits.fit_warnings import doubts, one_sided, oversized
 from flexure.solvers.design.fits.records import names_of, read_records, smallest_signal
+from flexure.solvers.simulation.run_control.error_tolerances import checked_tolerances
 from flexure.solvers.simulation.run_control.method_selection import Method
-from flexure.solvers.simulation.run_control.tolerances import checked_tolerances
 
 _Entry = TypeVar("_Entry")
 _CLOSE = 1e-3  # residuals, of what was measured, with which a fit has found the minimum

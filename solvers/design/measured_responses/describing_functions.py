@@ -27,9 +27,9 @@ from flexure.solvers.design.measured_responses.excitation import ExcitedSystem
 from flexure.solvers.simulation.simulation import simulate
 
 if TYPE_CHECKING:
-    from flexure.solvers.design.measured_responses import response_plots
+    from flexure.solvers.design.measured_responses import measured_plots
 else:
-    response_plots = Deferred("flexure.solvers.design.measured_responses.response_plots")
+    measured_plots = Deferred("flexure.solvers.design.measured_responses.measured_plots")
 
 _CYCLES = 3  # of which the last one is integrated
 _STEPS = 8  # of a period, at least
@@ -80,7 +80,7 @@ class DescribingFunction(Answer):
     bias: float
     name: str
 
-    plot = response_plots.plot_describing_function
+    plot = measured_plots.plot_describing_function
 
     def __str__(self) -> str:
         lines = [

@@ -29,9 +29,9 @@ from flexure.solvers.design.measured_responses.measurements import (
 )
 
 if TYPE_CHECKING:
-    from flexure.solvers.design.measured_responses import response_plots
+    from flexure.solvers.design.measured_responses import measured_plots
 else:
-    response_plots = Deferred("flexure.solvers.design.measured_responses.response_plots")
+    measured_plots = Deferred("flexure.solvers.design.measured_responses.measured_plots")
 
 #: Kinds of excitations.
 EXCITATIONS = ("sine", "multisine", "chirp")
@@ -111,7 +111,7 @@ class FrequencyResponse(Answer):
     duration: float
     notes: tuple[str, ...]
 
-    plot = response_plots.plot_frequency_response
+    plot = measured_plots.plot_frequency_response
 
     def __str__(self) -> str:
         lines = []

@@ -31,9 +31,9 @@ from flexure.solvers.design.measured_responses.describing_functions import (
 from flexure.solvers.design.measured_responses.harmonic_balance import HarmonicBalance
 
 if TYPE_CHECKING:
-    from flexure.solvers.design.measured_responses import response_plots
+    from flexure.solvers.design.measured_responses import measured_plots
 else:
-    response_plots = Deferred("flexure.solvers.design.measured_responses.response_plots")
+    measured_plots = Deferred("flexure.solvers.design.measured_responses.measured_plots")
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,7 +97,7 @@ class LimitCycles(Answer):
     model: LinearModel
     notes: tuple[str, ...]
 
-    plot = response_plots.plot_limit_cycles
+    plot = measured_plots.plot_limit_cycles
 
     def __len__(self) -> int:
         return len(self.amplitudes)

@@ -26,6 +26,7 @@ from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.contexts.value_places import Way, path_of, several
 from flexure.diagrams.interface.html import fold, heading, lines
 from flexure.diagrams.interface.lazy_names import Deferred
+from flexure.diagrams.interface.option_names import answers_other_words, refuse_unknown
 from flexure.diagrams.interface.result_classes import Answer
 from flexure.diagrams.systems.system import System, require_system
 from flexure.diagrams.values.arrays import FloatArray, as_number
@@ -224,6 +225,7 @@ class Optimization(Answer):
         )
 
 
+@answers_other_words
 def optimize(
     system: System,
     bounds: Mapping[Any, Any],
@@ -370,9 +372,7 @@ def optimize(
     """
     require_system(system, "Cannot optimize")
     attempt = f"Cannot optimize '{system.label}'"
-    for name in options:
-        if name not in IntegrationOptions.__optional_keys__:
-            raise TypeError(f"optimize() got an unexpected keyword argument {name!r}")
+    refuse_unknown("optimize", options, IntegrationOptions.__optional_keys__)
     base = start_context(system, context, attempt)
     space = SearchSpace(base, bounds, logarithmic, attempt, starts=t_final is not None)
     wanted = several(signals)

@@ -22,7 +22,7 @@ from flexure.diagrams.checks.errors import (
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.interface.html import heading, lines
 from flexure.diagrams.interface.lazy_names import Deferred
-from flexure.diagrams.interface.option_names import answers_other_words
+from flexure.diagrams.interface.option_names import answers_other_words, refuse_unknown
 from flexure.diagrams.interface.result_classes import Answer
 from flexure.diagrams.systems.system import System, require_system
 from flexure.diagrams.values.arrays import FloatArray, as_number, bounded
@@ -294,9 +294,7 @@ def tolerances(
     """
     require_system(system, "Cannot find the tolerances")
     attempt = f"Cannot find the tolerances of '{system.label}'"
-    for name in options:
-        if name not in IntegrationOptions.__optional_keys__:
-            raise TypeError(f"tolerances() got an unexpected keyword argument {name!r}")
+    refuse_unknown("tolerances", options, IntegrationOptions.__optional_keys__)
     level = bounded(
         confidence, f"{attempt} with this confidence", lower=0.0, upper=1.0, exclusive=True
     )

@@ -30,7 +30,7 @@ from flexure.solvers.design.pid.pid_plants import Controlled, seen
 from flexure.solvers.design.pid.pid_rules import RULES, rule_gains
 from flexure.solvers.design.pid.pid_search import Search, weakened
 from flexure.solvers.design.pid.pid_verification import verified
-from flexure.solvers.design.state_space.models import Poles, ordered
+from flexure.solvers.design.state_space.model_requirements import Poles, ordered
 from flexure.solvers.results.measures.step_characteristics import StepInfo
 
 #: What gains are to be good at.

@@ -25,7 +25,7 @@ from flexure.diagrams.values.arrays import FloatArray, as_number, freeze
 from flexure.solvers.analysis.linear_models.linear_model import LinearModel
 from flexure.solvers.analysis.linear_models.linear_model_tables import matrix, poles
 from flexure.solvers.design.state_space.controllability import lingers, persists, require_reach
-from flexure.solvers.design.state_space.models import (
+from flexure.solvers.design.state_space.model_requirements import (
     Poles,
     check_model,
     poles_of,

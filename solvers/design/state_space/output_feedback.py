@@ -19,7 +19,7 @@ from flexure.solvers.design.state_space.feedback import (
     lqr,
     state_feedback,
 )
-from flexure.solvers.design.state_space.models import (
+from flexure.solvers.design.state_space.model_requirements import (
     Poles,
     check_model,
     ordered,

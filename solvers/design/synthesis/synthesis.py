@@ -19,7 +19,7 @@ from flexure.solvers.analysis.linear_models.linear_model import LinearModel
 from flexure.solvers.analysis.linear_models.linear_model_tables import poles
 from flexure.solvers.analysis.linear_models.poles import stability
 from flexure.solvers.analysis.linear_models.realizations import is_regular
-from flexure.solvers.design.state_space.models import (
+from flexure.solvers.design.state_space.model_requirements import (
     Poles,
     unsolvable,
     warn_if_read_late,

@@ -27,7 +27,7 @@ from flexure.solvers.export.c.driver import (
 )
 from flexure.solvers.integration.guard.progress_kernel import MARKS, STRIDE
 from flexure.solvers.native.kernels.parts.arithmetic import INFINITY, copy, spacing
-from flexure.solvers.native.kernels.parts.rows import CROSSING, SAMPLE, STATE, TIME
+from flexure.solvers.native.kernels.parts.output_rows import CROSSING, SAMPLE, STATE, TIME
 from flexure.solvers.native.kernels.parts.run import DEPARTED, DOUBTFUL, SLOW, STIFF
 from flexure.solvers.native.kernels.runs.advance import (
     DISCRETE,
@@ -36,7 +36,7 @@ from flexure.solvers.native.kernels.runs.advance import (
     finish_motion,
     update,
 )
-from flexure.solvers.native.kernels.runs.pile_ups import WATCH_SIZE, piles_up
+from flexure.solvers.native.kernels.runs.zeno_detection import WATCH_SIZE, piles_up
 from flexure.solvers.native.language.language import Floats, Static
 
 EXACT = True

@@ -6,7 +6,7 @@ is the memory of one model: a run, and what its caller can ask for.
 
 from __future__ import annotations
 
-from flexure.solvers.export.assembly import ClosingData, assemble_loops
+from flexure.solvers.export.loop_assembly import ClosingData, assemble_loops
 from flexure.solvers.native.kernels.parts.arithmetic import (
     INFINITY,
     all_finite,

@@ -6,20 +6,20 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from flexure.solvers.export.assembly import ClosingData, closing_tables
 from flexure.solvers.export.c.driver import AT_CROSSINGS, AT_START, AT_STEPS, AT_TICKS, DriverData
 from flexure.solvers.export.c.equation_functions import constant_array, number
 from flexure.solvers.export.c.fixed_steps import StepPlan
 from flexure.solvers.export.c.kernel_code import Memory
 from flexure.solvers.export.c.kernel_functions import CModule
+from flexure.solvers.export.loop_assembly import ClosingData, closing_tables
 from flexure.solvers.export.model_equations import ModelEquations
 from flexure.solvers.export.run_tables import Room, rooms, run_tables
 from flexure.solvers.integration.guard.progress_kernel import MARKS
 from flexure.solvers.native.kernels.parts.clocks import ClockData
 from flexure.solvers.native.kernels.parts.linear_solves import LinearData
 from flexure.solvers.native.kernels.parts.manifold import ManifoldData
+from flexure.solvers.native.kernels.parts.output_rows import MOST_ROWS, STATE, RowData
 from flexure.solvers.native.kernels.parts.progress import PaceData
-from flexure.solvers.native.kernels.parts.rows import MOST_ROWS, STATE, RowData
 from flexure.solvers.native.kernels.parts.run import (
     CountData,
     StepData,
@@ -29,7 +29,7 @@ from flexure.solvers.native.kernels.parts.run import (
     UpdateData,
 )
 from flexure.solvers.native.kernels.parts.run_samples import WitnessData
-from flexure.solvers.native.kernels.runs.pile_ups import WATCH_SIZE
+from flexure.solvers.native.kernels.runs.zeno_detection import WATCH_SIZE
 from flexure.solvers.native.language.language import types_of
 from flexure.solvers.native.programs.method_programs import NativeMethod, kernels_of
 

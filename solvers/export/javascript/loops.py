@@ -11,24 +11,18 @@ from typing import Any
 
 from flexure.diagrams.checks.errors import ValueRefusedError
 from flexure.diagrams.concurrency.threads import once
-from flexure.solvers.export.assembly import ClosingData, assemble_loops
 from flexure.solvers.export.javascript.kernel_functions import (
     HELPERS,
     FunctionModule,
     structure_text,
 )
+from flexure.solvers.export.loop_assembly import ClosingData, assemble_loops
 from flexure.solvers.integration.guard.progress_kernel import MARKS, STRIDE
 from flexure.solvers.integration.guard.stiffness_detection import NONSTIFF_METHOD, STIFF_METHOD
 from flexure.solvers.integration.methods import projecting
 from flexure.solvers.integration.methods.methods import method_name
-from flexure.solvers.native.kernels.parts import (
-    arithmetic,
-    clocks,
-    manifold,
-    rows,
-    run,
-)
-from flexure.solvers.native.kernels.runs import advance, pile_ups
+from flexure.solvers.native.kernels.parts import arithmetic, clocks, manifold, output_rows, run
+from flexure.solvers.native.kernels.runs import advance, zeno_detection
 from flexure.solvers.native.kernels.steps.resampling import resample_all
 from flexure.solvers.native.programs.method_programs import METHODS, NativeMethod, kernels_of
 
@@ -36,18 +30,18 @@ _CONSTANTS = {
     run: ("COMPLETE", "PAUSED", "INTERRUPTED", "STIFF", "DOUBTFUL", "SLOW", "DEPARTED"),
     manifold: ("KEPT",),
     projecting: ("FAR", "ROOM"),
-    rows: (
+    output_rows: (
         *("STEP", "CHANGE", "SAMPLE", "CROSSING"),
         *("TIME", "BEGIN", "END", "CLIP", "STATE", "MOST_ROWS"),
     ),
     advance: ("UNRESTRICTED", "DISCRETE"),
-    pile_ups: ("WATCH_SIZE",),
+    zeno_detection: ("WATCH_SIZE",),
 }
 #: What is called between the calls of a loop.
 _CALLED: tuple[Any, ...] = (
     *(advance.update, advance.settle, advance.finish_motion, advance.note_change),
     *(clocks.find_ticks, clocks.next_stop),
-    *(arithmetic.next_tick, arithmetic.spacing, pile_ups.piles_up),
+    *(arithmetic.next_tick, arithmetic.spacing, zeno_detection.piles_up),
 )
 
 

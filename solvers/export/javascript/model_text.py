@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from flexure.solvers.export.assembly import ClosingData, closing_tables
 from flexure.solvers.export.javascript.equation_functions import (
     in_sequence,
     number,
     write_function,
     write_parts,
 )
+from flexure.solvers.export.loop_assembly import ClosingData, closing_tables
 from flexure.solvers.export.model_equations import ModelEquations, ModelEvent
 from flexure.solvers.export.model_jacobian import ModelJacobian
 from flexure.solvers.export.run_tables import Room, run_tables

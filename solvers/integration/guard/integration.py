@@ -29,7 +29,7 @@ from flexure.diagrams.checks.errors import (
     ValueRefusedError,
     suggestion,
 )
-from flexure.diagrams.concurrency.quiet import Silence
+from flexure.diagrams.concurrency.warnings_and_garbage import Silence
 from flexure.solvers.integration.guard.failures import jump_of_derivative
 from flexure.solvers.integration.guard.guard import Blame, Guard, GuardedSolver, NameJump, guarded
 from flexure.solvers.integration.guard.progress_limits import Limits, Pace

@@ -24,8 +24,8 @@ from numpy.typing import NDArray
 
 from flexure.diagrams.checks.errors import TraceError
 from flexure.diagrams.concurrency.deferred_interrupt import DeferredInterrupt
-from flexure.diagrams.concurrency.quiet import quietly
 from flexure.diagrams.concurrency.threads import Lock
+from flexure.diagrams.concurrency.warnings_and_garbage import quietly
 from flexure.diagrams.contexts.store import Store
 from flexure.diagrams.scalars.derivatives.simplification import simplify
 from flexure.diagrams.systems.layout import Layout
@@ -38,7 +38,7 @@ from flexure.solvers.native.emission.emission import (
 )
 from flexure.solvers.native.emission.jacobian_emission import JacobianText, emit_jacobian
 from flexure.solvers.native.emission.sparse_factors import SparseFactors, find_sparse_factors
-from flexure.solvers.native.llvm.assembly import ModuleTexts, cut
+from flexure.solvers.native.llvm.compilation import ModuleTexts, cut
 from flexure.solvers.native.llvm.library import Address, Library, address_of, callable_at
 from flexure.solvers.native.programs.delay_lines import Line
 from flexure.solvers.native.programs.method_programs import (

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from flexure.diagrams.concurrency.quiet import quietly
+from flexure.diagrams.concurrency.warnings_and_garbage import quietly
 from flexure.diagrams.contexts.store import Store
 from flexure.diagrams.scalars.derivatives.simplification import simplify
 from flexure.diagrams.scalars.expressions.expression import may_jump
@@ -26,7 +26,7 @@ from flexure.solvers.native.emission.emission import (
     emit_with_preparation,
 )
 from flexure.solvers.native.emission.jacobian_emission import emit_jacobian
-from flexure.solvers.native.llvm.assembly import ModuleTexts, cut
+from flexure.solvers.native.llvm.compilation import ModuleTexts, cut
 from flexure.solvers.native.llvm.library import Address, address_of
 from flexure.solvers.native.programs.program import native_function, run_preparation
 from flexure.solvers.native.programs.system_trace import DiscretePlaces

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from flexure.diagrams.concurrency.threads import cached_property
 from flexure.diagrams.systems.layout import Layout
 from flexure.diagrams.values.arrays import FloatArray, freeze
-from flexure.solvers.native.kernels.parts.rows import BEGIN, CLIP, END, TIME, RowLayout
+from flexure.solvers.native.kernels.parts.output_rows import BEGIN, CLIP, END, TIME, RowLayout
 from flexure.solvers.native.kernels.steps.resampling import GIVEN, SAME, STEPPED
 from flexure.solvers.native.llvm.library import Library, address_of
 from flexure.solvers.native.programs.method_programs import resampling, retracing

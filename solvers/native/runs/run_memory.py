@@ -14,7 +14,7 @@ from flexure.solvers.native.emission.block_factors import BlockFactors
 from flexure.solvers.native.emission.sparse_factors import SparseFactors
 from flexure.solvers.native.kernels.parts.blocks import BlockData
 from flexure.solvers.native.kernels.parts.linear_solves import FactorData
-from flexure.solvers.native.kernels.parts.rows import RowLayout
+from flexure.solvers.native.kernels.parts.output_rows import RowLayout
 from flexure.solvers.native.kernels.parts.run import Run
 from flexure.solvers.native.language.language import parts_of, types_of
 from flexure.solvers.native.llvm.library import Address, address_of

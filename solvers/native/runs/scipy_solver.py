@@ -17,7 +17,7 @@ from scipy.integrate import DenseOutput, OdeSolver
 
 from flexure.diagrams.checks.errors import NativeCodeError
 from flexure.diagrams.values.arrays import FloatArray
-from flexure.solvers.native.kernels.parts.rows import BEGIN, END, STEP, TIME, RowLayout
+from flexure.solvers.native.kernels.parts.output_rows import BEGIN, END, STEP, TIME, RowLayout
 from flexure.solvers.native.kernels.parts.run import COMPLETE, DOUBTFUL
 from flexure.solvers.native.programs.method_programs import loops
 from flexure.solvers.native.runs.call_length import CallLength

@@ -7,13 +7,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from flexure.diagrams.checks.arguments import can_be_written, mapping, require
+from flexure.solvers.results.pictures.result_pictures import ResultPictures
 from flexure.solvers.results.pictures.signal_plots import plot_signals
-from flexure.solvers.results.records.result import SimulationResult
 from flexure.solvers.tracing.signals import Signal
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
+    from flexure.solvers.results.records.result import SimulationResult
 
 
 def compare(
@@ -67,6 +69,6 @@ def compare(
     attempt = "Cannot compare simulations"
     wanted = "results of simulations by their labels, such as {'kp = 30': result}"
     chosen = mapping(runs, wanted, attempt)
-    fits = all(isinstance(run, SimulationResult) for run in chosen.values())
+    fits = all(isinstance(run, ResultPictures) for run in chosen.values())
     require(chosen and fits and all(map(can_be_written, chosen)), runs, attempt, wanted)
     return plot_signals(chosen, signals, attempt, units=units, title=title, ax=ax, path=path)

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from flexure.diagrams.checks.errors import ZenoError
-from flexure.solvers.native.kernels.runs.pile_ups import WATCH_SIZE, piles_up
+from flexure.solvers.native.kernels.runs.zeno_detection import WATCH_SIZE, piles_up
 
 
 class PileUp:
     """Watches the times of one kind of event.
 
-    When these pile up, `flexure.solvers.native.kernels.runs.pile_ups` says.
+    When these pile up, `flexure.solvers.native.kernels.runs.zeno_detection` says.
 
     Examples
     --------

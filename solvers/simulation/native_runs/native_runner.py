@@ -1,9 +1,9 @@
 """Compiled loops that carry a simulation on: the phases of the simulator, in native code.
 
 `NativeRunner` carries a simulation as far as a loop can, and leaves it where Python is needed: with
-the same values, pending events and statistics that `flexure.solvers.simulation.phases` would have
-left. Whatever is unusual (a value that is not finite, a step that fails) is not dealt with here:
-the loop stops before it, and the phases meet it again and say what is wrong.
+the same values, pending events and statistics that `flexure.solvers.simulation.step_phases` would
+have left. Whatever is unusual (a value that is not finite, a step that fails) is not dealt with
+here: the loop stops before it, and the phases meet it again and say what is wrong.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from flexure.solvers.native.runs.past_steps import StepRepeater, repeater_of
 from flexure.solvers.native.runs.run_memory import RunMemory
 from flexure.solvers.simulation.native_runs.native_events import NativeEvents
 from flexure.solvers.simulation.native_runs.run_output import RunOutput
-from flexure.solvers.simulation.run_control.giving_up import (
+from flexure.solvers.simulation.run_control.early_termination import (
     give_up_chattering,
     give_up_slow,
     judge_record,

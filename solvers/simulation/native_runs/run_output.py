@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from flexure.diagrams.values.arrays import FloatArray, freeze
-from flexure.solvers.native.kernels.parts.rows import (
+from flexure.solvers.native.kernels.parts.output_rows import (
     BEGIN,
     CHANGE,
     CLIP,

@@ -10,7 +10,7 @@ from sys import modules
 from types import TracebackType
 from typing import Any, Self
 
-from flexure.diagrams.concurrency.quiet import quietly
+from flexure.diagrams.concurrency.warnings_and_garbage import quietly
 
 
 def in_notebook() -> bool:

@@ -23,7 +23,7 @@ from flexure.solvers.simulation.events.missed_crossings import MissedCrossings
 from flexure.solvers.simulation.run_control.method_selection import MethodChoice
 from flexure.solvers.simulation.run_control.options import Monitor
 from flexure.solvers.simulation.run_control.progress_bar import ProgressBar
-from flexure.solvers.simulation.run_control.readings import Reading
+from flexure.solvers.simulation.run_control.state_functions import Reading
 from flexure.solvers.simulation.run_control.state_manifold import Manifold
 from flexure.solvers.tracing.derivatives import Derivatives
 

@@ -24,7 +24,7 @@ from flexure.solvers.integration.methods.projecting import (
     ROOM,
     TIMES,
 )
-from flexure.solvers.simulation.run_control.readings import Reading
+from flexure.solvers.simulation.run_control.state_functions import Reading
 
 if TYPE_CHECKING:
     from flexure.solvers.simulation.run_control.simulation_state import SimulationState

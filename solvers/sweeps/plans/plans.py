@@ -370,6 +370,7 @@ def zip_values(values: Any, attempt: str, of_column: str) -> Plan:
             attempt,
             expected="at least one array of values, and all of one length",
             found=lengths or "none",
+            remedy="To try all combinations of values, use fx.plans.grid" if lengths else "",
         )
     return Plan([Axis(SAMPLE, columns)])
 

@@ -17,10 +17,10 @@ from flexure.diagrams.systems.system import System
 from flexure.diagrams.values.arrays import FloatArray
 from flexure.solvers.results.measures.curves import DenseOutput
 from flexure.solvers.results.records.result import SimulationResult
+from flexure.solvers.simulation.run_control.error_tolerances import Tolerance
 from flexure.solvers.simulation.run_control.method_selection import Method
 from flexure.solvers.simulation.run_control.options import Compiled
 from flexure.solvers.simulation.run_control.simulation_state import SimulationState
-from flexure.solvers.simulation.run_control.tolerances import Tolerance
 from flexure.solvers.simulation.simulation import simulate
 from flexure.solvers.simulation.simulator import Simulator
 from flexure.solvers.sweeps.running.metric_columns import Steps, Wanted, part_of

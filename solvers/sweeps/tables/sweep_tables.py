@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -60,6 +61,15 @@ def to_pandas(sweep: Sweep) -> Any:
     frame = pandas.DataFrame(columns(sweep), index=pandas.RangeIndex(len(sweep), name=RUN))
     frame.attrs["units"] = {name: unit for name, unit in units(sweep).items() if unit}
     return frame
+
+
+def to_csv(sweep: Sweep, path: str | Path) -> None:
+    """Write a CSV file; see `Sweep.to_csv`."""
+    table = {RUN: np.arange(len(sweep)), **columns(sweep)}
+    with writing(path, newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(table)
+        writer.writerows(zip(*(column.tolist() for column in table.values()), strict=True))
 
 
 def to_mat(sweep: Sweep, path: str | Path) -> None:

@@ -123,7 +123,7 @@ def test_brackets_can_be_part_of_a_name() -> None:
         ("A[0,1]", -1.0, ValueRefusedError, r"'arm\.A'.*\[0, inf\]"),
         ("coordinates", [1.0], ValueRefusedError, r"'arm\.coordinates': .* a vector of size 2"),
         ("double", [1.0, 2.0], ContextError, "found the output port 'arm.double'"),
-        ("double[0]", 1.0, ContextError, "or an output that shows a state"),
+        ("double[0]", 1.0, ContextError, r"can be set there: 'arm\.coordinates', "),
         ("loose[0]", 1.0, EvaluationError, "a connection or a fixed value"),
     ],
 )

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 import flexure as fx
-from flexure.diagrams.drawing.arrangement.channels import Point
 from flexure.diagrams.drawing.arrangement.content import (
     Content,
     Fold,
@@ -24,8 +23,13 @@ from flexure.diagrams.drawing.arrangement.geometry import Block, Picture, Tag
 from flexure.diagrams.drawing.arrangement.layers import assign_layers, flow_order
 from flexure.diagrams.drawing.arrangement.node_columns import GRID, Node, NodeColumns
 from flexure.diagrams.drawing.arrangement.picture import block_head, picture_of
-from flexure.diagrams.drawing.arrangement.tensions import Tension, minimize_strain, strain_of
 from flexure.diagrams.drawing.arrangement.text import text_width
+from flexure.diagrams.drawing.arrangement.wire_channels import Point
+from flexure.diagrams.drawing.arrangement.wire_straightening import (
+    Tension,
+    minimize_strain,
+    strain_of,
+)
 from flexure.diagrams.systems.ports import Port
 from tests.support.pages.drawings import (
     PICTURES,

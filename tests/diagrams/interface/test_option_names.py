@@ -40,6 +40,25 @@ CALLS: list[tuple[Callable[..., Any], str, str]] = [
     (fx.loop_gain, "at", "location"),
     (fx.sensitivity_function, "at", "location"),
     (fx.results.Sweep.plot_map, "at", "where"),
+    *((fx.simulate, word, "t_final") for word in ("t_end", "t_stop", "tf")),
+    (fx.simulate, "dt", "step"),
+    *((fx.PIDController, word, "period") for word in ("dt", "Ts", "sample_time")),
+    (fx.JointSpring, "k", "stiffness"),
+    *((fx.JointSpring, word, "damping") for word in ("c", "d")),
+    (fx.page, "outputs", "signals"),
+    *((fx.tolerances, word, "executor") for word in ("workers", "n_jobs")),
+    (fx.fit, "x0", "context"),
+    (fx.sweep, "tf", "t_final"),
+    (fx.Step, "step_time", "at"),
+    (fx.Step, "final_value", "to"),
+    *((fx.Sine, word, "frequency") for word in ("freq", "frequencies", "omega")),
+    (fx.frequency_response, "frequency", "frequencies"),
+    (fx.TransferFunction, "num", "numerator"),
+    (fx.TransferFunction, "den", "denominator"),
+    *((fx.PIDController, word, word.lower()) for word in ("Kp", "Ki", "Kd")),
+    (fx.Material, "E", "youngs_modulus"),
+    (fx.Material, "nu", "poissons_ratio"),
+    (fx.Material, "rho", "density"),
 ]
 
 
@@ -50,6 +69,14 @@ def test_other_words_lead_to_the_option() -> None:
             called(**{word: 1.0})
         expected = f"got an unexpected keyword argument '{word}': here it is '{option}'"
         assert str(refused.value).endswith(expected), called
+
+
+def test_options_that_are_passed_on_are_known_by_other_words_too() -> None:
+    lag = fx.FirstOrderLag("lag", 1.0)
+    with pytest.raises(TypeError, match=r"^sweep\(\) got .* 'workers': here it is 'executor'$"):
+        fx.sweep(lag, {"time_constant": [1.0]}, 1.0, workers=2)  # type: ignore[call-arg]
+    with pytest.raises(TypeError, match=r"^sweep\(\) got .* 'unheard'$"):
+        fx.sweep(lag, {"time_constant": [1.0]}, 1.0, unheard=2)  # type: ignore[call-arg]
 
 
 def test_the_context_is_given_by_name_behind_other_arguments() -> None:

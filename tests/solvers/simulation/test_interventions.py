@@ -112,7 +112,12 @@ class Meddler(fx.LeafSystem):
     """x′ = -x with a counter and perhaps a note, and a publish that meddles with something."""
 
     def __init__(
-        self, meddle: Callable[[Meddler, Any], None], trigger: Any, *, noting: bool = False
+        self,
+        meddle: Callable[[Meddler, Any], None],
+        trigger: Any,
+        *,
+        noting: bool = False,
+        updating: bool = False,
     ) -> None:
         super().__init__("meddler")
         self.x = self.declare_continuous_state(z=1, default=1.0)
@@ -120,7 +125,8 @@ class Meddler(fx.LeafSystem):
         if noting:
             self.note = self.declare_abstract_state("note", "none")
         self._meddle = meddle
-        self.declare_publish(self.look, trigger)
+        declare = self.declare_discrete_update if updating else self.declare_publish
+        declare(self.look, trigger)
 
     def look(self, context: Any) -> None:
         if context.time > 0.4:
@@ -163,7 +169,7 @@ def test_a_publish_that_sets_a_state_or_the_time_is_refused(
     if noting and compiled == "native":
         compiled = True  # abstract states are Python's
     simulator = fx.Simulator(block, method="RK45", compiled=compiled)
-    found = rf"Cannot set {what} at t = .*the publish 'meddler.look'.*Declare an unrestricted"
+    found = rf"Cannot set {what} at t = .*the publish 'meddler.look'.*from an unrestricted"
     with pytest.raises(ContextError, match=found):
         simulator.advance_to(1.0)
     context = simulator.context
@@ -172,6 +178,14 @@ def test_a_publish_that_sets_a_state_or_the_time_is_refused(
     assert block.count.get(context) == 1.0
     assert not noting or block.note.get(context) == "none"
     context.time = 0.0  # the run is over
+
+
+@pytest.mark.parametrize("compiled", [True, "python", False])
+def test_an_update_that_sets_a_state_instead_of_returning_it_is_refused(compiled: Any) -> None:
+    what = "a discrete state of 'meddler'"
+    block = Meddler(MEDDLING[what], fx.Periodic(0.25), updating=True)
+    with pytest.raises(ContextError, match=rf"Cannot set {what}.*found the update 'meddler.look'"):
+        fx.simulate(block, 1.0, compiled=compiled)
 
 
 @pytest.mark.parametrize("what", MEDDLING)

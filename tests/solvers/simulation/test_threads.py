@@ -22,8 +22,8 @@ import numpy as np
 import pytest
 
 import flexure as fx
-from flexure.diagrams.concurrency.quiet import Silence, quietly
 from flexure.diagrams.concurrency.threads import once
+from flexure.diagrams.concurrency.warnings_and_garbage import Silence, quietly
 from flexure.solvers.native.llvm.library import Library
 from flexure.solvers.native.programs import method_programs
 from tests.support.native.native import needs_llvmlite

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import pickle
 from pathlib import Path
 from typing import Any
@@ -97,6 +98,17 @@ def test_a_data_frame_knows_units() -> None:
     assert frame.attrs["units"]["area"] == "m²"
     assert frame.attrs["units"]["iae"] == "m s"
     assert failing().to_pandas()["reason"][1].startswith("Cannot integrate past t = 0.")
+
+
+def test_csv_files_hold_the_columns(tmp_path: Path) -> None:
+    sweep, path = failing(), tmp_path / "study.csv"
+    sweep.to_csv(path)
+    with path.open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [row["run"] for row in rows] == ["0", "1", "2", "3"]
+    assert [float(row["edge"]) for row in rows] == EDGES
+    assert [row["outcome"] for row in rows] == sweep.outcomes.tolist()
+    assert [row["reason"] for row in rows] == [sweep.failures.get(k, "") for k in range(4)]
 
 
 def test_mat_and_parquet_files_hold_the_columns_and_units(tmp_path: Path) -> None:

@@ -255,6 +255,7 @@ class Base(fx.LeafSystem):
         self.counts = defaultdict(float, {"a": 1.0})
         self.modes = frozenset({Mode.FAST, Mode.SLOW})
         self.itself = {"me": self}
+        self.open = 1.0  # named like a function that is refused
 
     def calc_time_derivatives(self, context: Any) -> Any:
         return self.n(context) - self.x(context)
@@ -273,7 +274,7 @@ class Base(fx.LeafSystem):
         return sum(terms)
 
     def renew(self, context: Any) -> Any:
-        return {self.n: self.law(self.half(self.n(context)))}
+        return {self.n: self.law(self.half(self.open * self.n(context)))}
 
 
 class Derived(Base):

@@ -48,8 +48,8 @@ def block_calls() -> dict[str, Make]:
     """Every block of the library, by its constructor."""
     found: dict[str, Make] = {}
     for kind in KINDS:
-        recipe = next(each for each in CATALOG.values() if each.func is kind)
-
+        recipe = next((each for each in CATALOG.values() if each.func is kind), None)
+        assert recipe is not None, f"add '{kind.__name__}' to tests/contracts/catalog.py"
         found[kind.__name__] = partial(_made, kind, recipe)
     found["DoorHinge"] = door_hinge
     return found

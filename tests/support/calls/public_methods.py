@@ -489,6 +489,7 @@ def method_calls() -> dict[str, Make]:
         ),
         "animate": animation,
         "Sweep.metric": method(swept, "metric", name="overshoot", signal="lag.y"),
+        "Sweep.to_csv": method(swept, "to_csv", path="study.csv"),
         "Sweep.to_mat": method(swept, "to_mat", path="study.mat"),
         "Sweep.to_parquet": method(swept, "to_parquet", path="study.parquet"),
         "Sweep.context": method(swept, "context", index=0),

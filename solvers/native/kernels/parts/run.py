@@ -9,8 +9,8 @@ from __future__ import annotations
 from flexure.solvers.native.kernels.parts.clocks import ClockData
 from flexure.solvers.native.kernels.parts.linear_solves import LinearData
 from flexure.solvers.native.kernels.parts.manifold import ManifoldData
+from flexure.solvers.native.kernels.parts.output_rows import RowData
 from flexure.solvers.native.kernels.parts.progress import PaceData
-from flexure.solvers.native.kernels.parts.rows import RowData
 from flexure.solvers.native.kernels.parts.run_samples import WitnessData
 from flexure.solvers.native.kernels.parts.state_derivatives import ColumnData
 from flexure.solvers.native.language.language import (

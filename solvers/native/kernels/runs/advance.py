@@ -24,8 +24,7 @@ from flexure.solvers.native.kernels.parts.clocks import (
     next_stop,
 )
 from flexure.solvers.native.kernels.parts.manifold import ASTRAY, LOST, MOVED, NONE, place
-from flexure.solvers.native.kernels.parts.progress import CONSPICUOUS, SENSIBLE, TOO_SLOW, judge
-from flexure.solvers.native.kernels.parts.rows import (
+from flexure.solvers.native.kernels.parts.output_rows import (
     BEGIN,
     CHANGE,
     CLIP,
@@ -37,6 +36,7 @@ from flexure.solvers.native.kernels.parts.rows import (
     TIME,
     has_room,
 )
+from flexure.solvers.native.kernels.parts.progress import CONSPICUOUS, SENSIBLE, TOO_SLOW, judge
 from flexure.solvers.native.kernels.parts.run import (
     COMPLETE,
     DEPARTED,

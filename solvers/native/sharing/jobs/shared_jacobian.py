@@ -34,7 +34,7 @@ from flexure.solvers.native.emission.tangent_emission import (
     sums_function,
 )
 from flexure.solvers.native.emission.wide_emission import WIDTH
-from flexure.solvers.native.llvm.assembly import ModuleTexts, care
+from flexure.solvers.native.llvm.compilation import ModuleTexts, care
 from flexure.solvers.native.sharing.families.value_columns import (
     MOTION,
     MOVING,

@@ -26,7 +26,7 @@ from flexure.solvers.integration.methods import tableaus
 from flexure.solvers.native.emission.sparse_factors import find_sparse_factors
 from flexure.solvers.native.kernels.parts import arithmetic as numbers, linear_solves, zero_search
 from flexure.solvers.native.kernels.parts.run import Run
-from flexure.solvers.native.kernels.runs import pile_ups
+from flexure.solvers.native.kernels.runs import zeno_detection
 from flexure.solvers.native.kernels.steps import explicit, rosenbrock
 from flexure.solvers.native.language.language import (
     Floats,
@@ -169,13 +169,13 @@ def search_all(n: int, a: Floats, found: Floats) -> None:
 
 def pile(n: int, times: Floats, watch: Floats, verdicts: Ints) -> None:
     for i in range(n):
-        verdicts[i] = 1 if pile_ups.piles_up(watch, times[i], i % 5 == 0) else 0
+        verdicts[i] = 1 if zeno_detection.piles_up(watch, times[i], i % 5 == 0) else 0
 
 
 def test_searches_and_verdicts_are_the_same() -> None:
     rng = np.random.default_rng(8)
     values = rng.normal(size=(40, 6)).tolist()
-    watch, verdicts = np.zeros(pile_ups.WATCH_SIZE), np.zeros(60, dtype=np.int64)
+    watch, verdicts = np.zeros(zeno_detection.WATCH_SIZE), np.zeros(60, dtype=np.int64)
     shrinking = 3.0 - 0.5 ** np.arange(60)
     compare_calls(
         [

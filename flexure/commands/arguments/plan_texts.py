@@ -8,7 +8,7 @@ from functools import reduce
 from operator import mul
 from typing import TYPE_CHECKING, Any
 
-from flexure.commands.arguments.calls import Axis, Call, Samples
+from flexure.commands.arguments.call_texts import Axis, Call, Samples
 from flexure.diagrams.checks.errors import UnknownNameError, ValueRefusedError, suggestion
 
 if TYPE_CHECKING:

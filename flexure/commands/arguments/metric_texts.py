@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import fields
 from typing import TYPE_CHECKING
 
-from flexure.commands.arguments.calls import Call
+from flexure.commands.arguments.call_texts import Call
 from flexure.diagrams.checks.errors import UnknownNameError, ValueRefusedError, quoted, suggestion
 
 if TYPE_CHECKING:

@@ -7,7 +7,6 @@ from dataclasses import replace
 from itertools import pairwise
 from math import sqrt
 
-from flexure.diagrams.drawing.arrangement.channels import Point
 from flexure.diagrams.drawing.arrangement.geometry import (
     Block,
     Picture,
@@ -16,6 +15,7 @@ from flexure.diagrams.drawing.arrangement.geometry import (
     without_straights,
 )
 from flexure.diagrams.drawing.arrangement.node_columns import GRID
+from flexure.diagrams.drawing.arrangement.wire_channels import Point
 from flexure.diagrams.systems.ports import Port
 
 #: Drawings that are wider than this, and than this many times their height, wrap.
