@@ -28,18 +28,13 @@ class _Link(NamedTuple):
 
 
 class KnownUnits:
-    """Units of the ports and states in all that a system is part of.
+    """Units of the ports and states in all that a system, or any one inside of it, is part of.
 
     A wire has one unit, and so have an exported port and the port inside; what a block declares in
     `LeafSystem.unit_relations` joins its ports and its state. Components that are joined form a
     class. Where one of them has a declared unit, those of the others follow. Where declared units
     contradict each other, or relations do, as in the loop of an integrator that feeds itself,
     nothing follows.
-
-    Parameters
-    ----------
-    system : System
-        A system, or any one inside of it.
     """
 
     def __init__(self, system: System) -> None:

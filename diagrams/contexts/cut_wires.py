@@ -13,19 +13,8 @@ def cut_wires(context: Context, ports: Sequence[InputPort | OutputPort]) -> Cont
 
     Blocks that read them read constant values: those of the wires in the given context. Everything
     else is as it was. An input port is cut off from what feeds it, which concerns the blocks behind
-    it alone; an output port is cut off from all that read it.
-
-    Parameters
-    ----------
-    context : Context
-        A root context; it is not changed.
-    ports : sequence of InputPort or OutputPort
-        Connected ports that carry vectors.
-
-    Returns
-    -------
-    Context
-        Its ``store.layout.cuts`` tells the slots of the held values.
+    it alone; an output port is cut off from all that read it. The ports are connected and carry
+    vectors. The ``store.layout.cuts`` of the result gives the slots of the held values.
     """
     given = context.store
     twin = make_context(given.layout.with_cuts(ports))

@@ -18,26 +18,15 @@ def insert_blocks(
     blocks: Mapping[InputPort | OutputPort, Sequence[LeafSystem]],
     handles: Sequence[Any],
 ) -> tuple[Context, list[Any]]:
-    """Return a context of a copy of a system in which blocks are inserted behind ports.
+    """Return a context of a copy of a system with blocks inserted behind ports, and handles.
 
-    Parameters
-    ----------
-    context : Context
-        A root context; it and its system are not changed.
-    blocks : mapping
-        For each port a block that is in no diagram, and sources of its further inputs. The port
-        feeds the first input of the block, and the first output of the block replaces the port:
-        for all blocks that read an output port, and for its own block if it is an input port.
-    handles : sequence of Handle
-        Ports and states of the system.
+    ``blocks`` has for each port a block that is in no diagram, and sources of its further inputs.
+    The port feeds the first input of the block, and the first output of the block replaces the
+    port: for all blocks that read an output port, and for its own block if it is an input port.
 
-    Returns
-    -------
-    Context
-        With the values of the given one. Paths are the same; the copy of a block is in a diagram
-        with the same ports.
-    list of Handle
-        The same ports and states of the copy.
+    The given root context and its system are not changed. The new one has its values and the same
+    paths; the copy of a block is in a diagram with the same ports. The returned handles are those
+    of the copy for the ports and states in ``handles``.
     """
     layout = context.store.layout
     system, leaves, ports, held, found = copy.deepcopy(

@@ -25,12 +25,7 @@ COMPARISONS = {"<": operator.lt, "<=": operator.le}
 class Relation:
     """A relation that two parameters of a block must satisfy, element by element.
 
-    Made by `LeafSystem.declare_relation`.
-
-    Attributes
-    ----------
-    left, right : NumericParameter
-        The parameters; a scalar applies to every element of the other one.
+    Made by `LeafSystem.declare_relation`. A scalar applies to every element of the other one.
     """
 
     left: NumericParameter

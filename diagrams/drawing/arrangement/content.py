@@ -46,16 +46,8 @@ class Content:
     A port is used when a shown wire ends at it, inside or outside of its system. The exported ports
     of the diagram itself are its face and always used; those of an opened diagram in it are used
     like the ports of a block, by wires around it, and a wire that only leads to an unused one is
-    left out together with it.
-
-    Parameters
-    ----------
-    diagram : Diagram
-        The diagram.
-    opened : collection of Diagram
-        The diagrams whose inside is shown, each before those in it.
-    ports : {"used", "all"}
-        Whether unused ports are folded into a line.
+    left out together with it. Of the opened diagrams, each is before those in it; ``ports`` is
+    "all", or "used" to fold unused ports into a line.
     """
 
     def __init__(

@@ -126,21 +126,8 @@ def _tangent(node: Symbol, tangents: dict[int, dict[int, Weight]]) -> dict[int, 
 
 
 def gradient(output: Any, keys: Sequence[Hashable]) -> Any:
-    """Differentiate one expression by many inputs, backward.
+    """Differentiate one expression by the inputs with some keys, each once, backward.
 
-    Parameters
-    ----------
-    output : Symbol or float
-        One expression.
-    keys : sequence of hashable
-        Keys of the inputs, each once.
-
-    Returns
-    -------
-    SymbolArray, shape (len(keys),)
-
-    Examples
-    --------
     >>> from flexure.diagrams.scalars import Graph, evaluate, symbols
     >>> x = symbols(Graph(), "x", 2)
     >>> slopes = gradient(np.linalg.norm(x), [("x", 0), ("x", 1)])

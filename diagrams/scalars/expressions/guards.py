@@ -15,25 +15,9 @@ def refuse_where(condition: Any, value: Any, make_error: Callable[[], FlexureErr
     """Return a value unless a condition holds, for which the equation has no meaning.
 
     Numbers are refused with an error. Symbols cannot be; there the value becomes NaN where the
-    condition holds, and who computes with compiled equations and finds NaN interprets them to
-    learn the reason.
+    condition holds, and who computes with compiled equations and finds NaN interprets them to learn
+    the reason. ``make_error`` is called only for numbers that are refused.
 
-    Parameters
-    ----------
-    condition : bool or Condition
-        Whether to refuse.
-    value : float, Symbol or array
-        What the equation gives.
-    make_error : callable
-        ``make_error() -> FlexureError``; called only for numbers that are refused.
-
-    Returns
-    -------
-    float, Symbol or array
-        The value, in which symbols are guarded.
-
-    Examples
-    --------
     >>> float(refuse_where(False, 2.0, lambda: FlexureError("Cannot divide")))
     2.0
     """
@@ -50,17 +34,6 @@ def skip_where(condition: Any, value: Any, calc: Callable[[], Any]) -> Any:
     For numbers the function is called only if the condition does not hold. Symbols record both;
     loops of native code skip the rest where all results of a block are so chosen.
 
-    Parameters
-    ----------
-    condition : bool or Condition
-        Whether to skip the computation.
-    value : float or array
-        The result then, of the shape of what is computed.
-    calc : callable
-        ``calc()`` computes the result.
-
-    Examples
-    --------
     >>> skip_where(True, 0.0, lambda: 1.0 / 0.0)
     0.0
     """
