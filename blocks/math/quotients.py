@@ -29,22 +29,12 @@ def stumpff(k: int, square: Array) -> Array:
         c₂ = (1 - cos θ) / θ²       c₃ = (θ - sin θ) / θ³
         c₄ = (θ²/2 - 1 + cos θ) / θ⁴
 
-    In general c_k = Σ (-s)ⁱ / (2i + k)!, and c_{k+2} = (1/k! - c_k) / s.
+    In general c_k = Σ (-s)ⁱ / (2i + k)!, and c_{k+2} = (1/k! - c_k) / s. Here k is 0 to 4,
+    and s >= 0 is in rad².
 
-    Parameters
-    ----------
-    k : int
-        Which function, 0 to 4.
-    square : float or Symbol
-        Squared angle s >= 0, in rad².
-
-    Notes
-    -----
     The series is used below s = 1, the closed form above. Errors are below 4e-16. The functions are
     named after K. Stumpff, who used them in celestial mechanics.
 
-    Examples
-    --------
     >>> float(stumpff(1, np.pi**2 / 4.0)), float(stumpff(2, 0.0))
     (0.6366197723675814, 0.5)
     """
@@ -59,21 +49,12 @@ def stumpff(k: int, square: Array) -> Array:
 
 
 def arc_quotient(square: Array, cosine: Array) -> Array:
-    """Return atan2(√s, c) / √s of the squared sine s and the cosine c of an angle.
+    """Return atan2(√s, c) / √s of the squared sine s >= 0 and the cosine c >= 0 of an angle.
 
-    Parameters
-    ----------
-    square : float or Symbol
-        Squared sine s >= 0.
-    cosine : float or Symbol
-        Cosine c >= 0, not zero together with s. Both may be scaled as the sides of a triangle.
+    They are not both zero, and both may be scaled as the sides of a triangle.
 
-    Notes
-    -----
     Below s = 0.01 c² it is the series of arctan, with errors below 4e-16.
 
-    Examples
-    --------
     >>> float(arc_quotient(1.0, 0.0)), float(arc_quotient(0.0, 1.0))
     (1.5707963267948966, 1.0)
     """

@@ -231,23 +231,11 @@ def rotation_vector_velocity_matrix(theta: Array) -> Array:
 
         N⁺ = c₁ 1 + c₂ [θ]× + c₃ θ θᵀ
 
-    Parameters
-    ----------
-    theta : array_like, shape (3,)
-        Rotation vector in rad.
+    It is singular where the length of θ is 2π, 4π and so on.
 
-    Returns
-    -------
-    array, shape (3, 3)
-        Singular where the length of θ is 2π, 4π and so on.
-
-    Notes
-    -----
     Also known as the left Jacobian of the rotation group, for instance in T. D. Barfoot, State
     Estimation for Robotics, Cambridge 2017, section 7.1.
 
-    Examples
-    --------
     >>> rotation_vector_velocity_matrix([0.0, 0.0, np.pi / 2])
     array([[ 0.63661977, -0.63661977,  0.        ],
            [ 0.63661977,  0.63661977,  0.        ],
@@ -264,18 +252,9 @@ def rotation_vector_rate_matrix(theta: Array) -> Array:
 
         N = (c₁ 1 - c₂ [θ]× + (c₃ - 2 c₄) θ θᵀ) / (2 c₂)
 
-    Parameters
-    ----------
-    theta : array_like, shape (3,)
-        Rotation vector in rad, shorter than 2π; there N grows without limit.
+    It is the inverse of `rotation_vector_velocity_matrix` for θ shorter than 2π, where N grows
+    without limit.
 
-    Returns
-    -------
-    array, shape (3, 3)
-        Inverse of `rotation_vector_velocity_matrix`.
-
-    Examples
-    --------
     >>> rotation_vector_rate_matrix([0.0, 0.0, np.pi / 2])
     array([[ 0.78539816,  0.78539816,  0.        ],
            [-0.78539816,  0.78539816,  0.        ],

@@ -29,16 +29,7 @@ def error_across(
 ) -> float:
     """Return about how wrong the stiffness across the plane of a curved and tapered leaf is.
 
-    Parameters
-    ----------
-    first, last : Section
-        The sections at its ends.
-    material : Material
-        The material.
-    turn : tuple of float
-        The angles about y and z by which it turns along its length while it is unstressed, in rad.
-    segments : int
-        Into how many segments it is divided.
+    Its angles in rad about y and z, while it is unstressed, are ``turn``.
     """
     part = _part(first, last, material, turn) / segments**2
     return part / (1.0 + part)

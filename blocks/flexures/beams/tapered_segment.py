@@ -41,13 +41,8 @@ class Taper:
     def law(self, numbers: Array, label: str) -> BeamLaw:
         """Return the law of a segment.
 
-        Parameters
-        ----------
-        numbers : array
-            Length, E, ν, G and the factor of plates; the time of damping and the state at rest, if
-            any; the dimensions of the section at A, and those at C.
-        label : str
-            What messages call the segment.
+        The numbers are length, E, ν, G and the factor of plates; the time of damping and the state
+        at rest, if any; the dimensions of the section at A, and those at C.
         """
         (h, E, nu, G, factor), rest = numbers[:_GIVEN], numbers[_GIVEN : self._first_dimension]
         first, last = numbers[self._first_dimension :].reshape(2, -1)
@@ -64,15 +59,7 @@ class TaperedSegment(BeamSegment):
     """A part of a `Beam` that is tapered and divided.
 
     It makes its law of the sections at its ends, which is long, and so the same code for all parts.
-
-    Parameters
-    ----------
-    name, frame_a, frame_c
-        As for a `BeamSegment`. Its ``constants`` are the numbers of `Taper.law`.
-    taper : Taper
-        What all segments have in common.
-    **options
-        ``planar`` and ``ends``, as for a `BeamSegment`.
+    Its ``constants`` are the numbers of `Taper.law`; ``taper`` is what all segments have in common.
     """
 
     def __init__(

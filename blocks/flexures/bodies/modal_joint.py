@@ -13,14 +13,7 @@ from flexure.diagrams.values.arrays import Array, FloatArray
 class ModalJoint(Joint):
     """A joint whose coordinates move no body: amplitudes of the internal modes of a flexible body.
 
-    Parameters
-    ----------
-    name : str
-        Name within the plant.
-    frame_on_parent, frame_on_child : Frame or Body
-        The first interface of the flexible body, and a body without inertia.
-    count : int
-        Number of modes.
+    It is between the first interface of the flexible body and a body without inertia.
     """
 
     TYPE_NAME = "modal"

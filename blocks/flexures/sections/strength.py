@@ -26,12 +26,7 @@ from flexure.diagrams.values.parameters import NumericParameter
 def stress_limits(strength: NumericParameter | None, material: Material) -> list[Limit]:
     """Return a limit of the stress for each strength of a material that is known.
 
-    Parameters
-    ----------
-    strength : NumericParameter, optional
-        The yield strength, as a parameter of the element.
-    material : Material
-        The material.
+    ``strength`` is the yield strength as a parameter of the element.
     """
     known = (
         (
@@ -64,19 +59,10 @@ def stresses_along(
 ) -> Array:
     """Return von Mises' stress at all places of all segments of a beam.
 
-    Parameters
-    ----------
-    section_at : callable
-        Returns the section at a part of the length.
-    youngs_modulus : float or Symbol
-        Young's modulus in Pa.
-    rows : array, shape (n, 6)
-        T, M_y and M_z in N m, N, V_y and V_z in N at each place.
-    windings : sequence of array, shape (2,)
-        Of each segment half of the square of its twist per length in 1/m², and the part of its
-        torque in N m with which stretched fibers resist twist, without shear stress.
-    tapered : bool
-        Whether sections differ, so that a segment twists most where it is thin.
+    ``section_at`` gives the section at a part of the length, ``rows`` has T, M_y and M_z in N m, N,
+    V_y and V_z in N at each place. ``windings`` has for each segment half of the square of its
+    twist per length in 1/m², and the part of its torque in N m with which stretched fibers resist
+    twist, without shear stress. A tapered segment twists most where it is thin.
     """
     stresses, count, places = [], len(windings), len(PLACES)
     for k, (mean, torque) in enumerate(windings):

@@ -33,18 +33,7 @@ Bounds = Mapping[str, Any]
 class LawFit(LeastSquares):
     """A law, its constants, and one signal that was measured.
 
-    Parameters
-    ----------
-    signal, unit : str
-        What the measured values are called.
-    law : callable
-        Takes all constants by name.
-    measured : ndarray, shape (n,)
-        What it should give.
-    given : mapping
-        All constants.
-    unknowns : sequence of Unknown
-        Those of them that are looked for.
+    The law takes all constants by name and should give the measured values.
     """
 
     tolerances: Mapping[str, Any] = {"ftol": 1e-12, "xtol": 1e-12, "gtol": 1e-12}
@@ -93,15 +82,7 @@ class LawFit(LeastSquares):
 
 
 class LinearFit(LawFit):
-    """A law that is a sum of columns, each times a constant.
-
-    Parameters
-    ----------
-    signal, unit, measured, given, unknowns
-        As for `LawFit`.
-    columns : mapping of str to ndarray, shape (n,)
-        One for each of the given constants.
-    """
+    """A law that is a sum of columns, each times the given constant of its name."""
 
     no_effect = 0.0
     is_linear = True

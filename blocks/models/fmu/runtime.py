@@ -30,23 +30,9 @@ class Runtime:
     """An FMU that answers questions, one at a time.
 
     The binary is loaded at the first question. A copy, also in another process, unpacks and loads
-    its own from the same file, and refuses a file that has changed.
-
-    Parameters
-    ----------
-    label : str
-        Name of the block, for messages.
-    path : str
-        The file.
-    kind : str
-        "me", "cs", or "auto" for the first of both that it offers.
-    isolated : bool
-        Whether it runs in a process of its own.
-
-    Attributes
-    ----------
-    facts : Facts
-        Its description.
+    its own from the same file, and refuses a file that has changed. ``kind`` is "me", "cs", or
+    "auto" for the first of both that it offers; ``facts`` are its description. An isolated FMU runs
+    in a process of its own.
     """
 
     _machine: Any = None

@@ -31,18 +31,8 @@ def link_inertia(
 ) -> SpatialInertia:
     """Return the inertia of a link with these numbers about its center of mass.
 
-    Parameters
-    ----------
-    element : Element
-        Where the file has it.
-    mass : float
-        In kg.
-    six : array, shape (6,)
-        The entries xx, yy, zz, xy, xz, yz in kg m².
-    unphysical : {"refuse", "repair"}
-        What becomes of moments that no body can have.
-    repairs : LeftOut
-        Gets a line for what was repaired.
+    The six numbers are xx, yy, zz, xy, xz, yz in kg m². Moments that no body can have are refused
+    or repaired; ``repairs`` gets a line for what was repaired.
     """
     if unphysical == "repair" and np.isfinite(six).all():
         if mass == 0.0 and six.any():

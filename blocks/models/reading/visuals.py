@@ -31,14 +31,9 @@ def color_code(shares: npt.ArrayLike) -> str:
 
 
 class Visuals(ABC):
-    """Reads what the links of a model look like.
+    """Reads what the links of a model look like, whose file is in a folder.
 
     Nothing here stops a model from being loaded: what cannot be drawn is noted.
-
-    Parameters
-    ----------
-    folder : Path
-        Where the file of the model is.
     """
 
     def __init__(self, folder: Path) -> None:

@@ -32,14 +32,7 @@ class Element:
     It remembers for which attributes and children it was asked; see `unread`.
 
     Namespaces are read as prefixes: the tag of ``<drake:joint>`` is ``"drake:joint"``, whatever the
-    prefix stands for, and also when it is declared nowhere.
-
-    Parameters
-    ----------
-    node : lxml element
-        What the parser made.
-    file : str
-        What to call the file in errors.
+    prefix stands for, and also when it is declared nowhere. ``file`` is what errors call the file.
     """
 
     def __init__(self, node: Any, file: str) -> None:
@@ -257,14 +250,8 @@ def _number(word: str) -> float:
 def read_xml(source: str | Path, extra: str) -> Element:
     """Read an XML file, or a text that is one, and return its outermost element.
 
-    Entities are not resolved, and no other file is read.
-
-    Parameters
-    ----------
-    source : str or Path
-        Name of a file, or the text itself: what contains ``<`` is no name.
-    extra : str
-        The extra that installs the parser.
+    Entities are not resolved, and no other file is read. The source is the name of a file, or the
+    text itself: what contains ``<`` is no name. ``extra`` installs the parser.
     """
     if not isinstance(source, (str, Path)):
         raise DeclarationError(

@@ -23,15 +23,7 @@ def origin_pose(origin: Element | None) -> RigidTransform:
 
 
 class UrdfVisuals(Visuals):
-    """Reads what the links of a robot look like.
-
-    Parameters
-    ----------
-    robot : Element
-        The robot, whose materials may have names.
-    folder : Path
-        Where the file of the robot is.
-    """
+    """Reads what the links of a robot look like, whose materials may have names."""
 
     def __init__(self, robot: Element, folder: Path) -> None:
         super().__init__(folder)

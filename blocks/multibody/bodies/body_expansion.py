@@ -13,16 +13,8 @@ from flexure.diagrams.values.parameters import NumericParameter
 class BodyExpansion(LeafSystem):
     """The thermal strain α (T - T_ref) of a body, of `Body.add_thermal_expansion`.
 
-    Parameters
-    ----------
-    body : str
-        Name of the body.
-    coefficient : float
-        Coefficient of expansion α in 1/K, a parameter ``thermal_expansion``.
-    reference_temperature : float
-        Temperature T_ref in K at which the frames are where they were placed, a parameter.
-    attempt : str
-        Beginning of messages.
+    The coefficient α in 1/K and T_ref in K, the temperature at which the frames are where they were
+    placed, are parameters.
     """
 
     temperature: InputPort

@@ -23,14 +23,8 @@ class PointMotion(NamedTuple):
 def motion_at(placement: Placement, motion: BodyMotion, A_WB: Array, p_BP: Array) -> PointMotion:
     """Return the motion of a body B at its point P, measured in the world.
 
-    Parameters
-    ----------
-    placement, motion : Placement, BodyMotion
-        Where B is, and how it moves.
-    A_WB : array, shape (6,)
-        Its spatial acceleration at Bo, expressed in the world.
-    p_BP : array_like, shape (3,)
-        Position of P from Bo, expressed in B, in m.
+    A_WB is the spatial acceleration of B at Bo, expressed in the world; p_BP is in m, expressed in
+    B.
     """
     p, w = placement.R_WB @ p_BP, motion.V_WB[:3]
     A = shift_spatial_velocity(A_WB, p)
@@ -54,11 +48,6 @@ def seen_from(M: PointMotion, P: PointMotion) -> PointMotion:
 
     Velocities are the rates of the pose in M as they are seen there, accelerations those of
     velocities.
-
-    Parameters
-    ----------
-    M, P : PointMotion
-        The motion of the frame at its origin, and that at P.
     """
     r, w = P.p_WP - M.p_WP, M.V[:3]
     V = P.V - shift_spatial_velocity(M.V, r)

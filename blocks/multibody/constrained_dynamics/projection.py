@@ -46,13 +46,6 @@ def calc_correction(articulation: Articulation, conditions: Sequence[Condition])
 
     Equations w = 0 between velocities have w instead of φ̇, and zero instead of φ: nothing slips
     meanwhile. Redundant ones are solved as those of multipliers.
-
-    Parameters
-    ----------
-    articulation : Articulation
-        The tree; the forces on it do not matter.
-    conditions : sequence of Condition
-        The equations of each constraint.
     """
     equations = UpheldEquations(articulation, conditions)
     errors = [-scalars.array([*c.errors, *[0.0] * _missing(c)]) for c in conditions]

@@ -59,19 +59,7 @@ def constraint_forces(
 ) -> dict[int, Array]:
     """Return the spatial forces of constraints with given multipliers, and of their friction.
 
-    Parameters
-    ----------
-    placements : sequence of Placement
-        Of all bodies.
-    conditions : sequence of Condition
-        The equations of each constraint.
-    values : sequence of array
-        The multipliers of each.
-
-    Returns
-    -------
-    dict of int to array, shape (6,)
-        Forces about Bo, expressed in the world, by the numbers of the bodies.
+    They are about Bo, expressed in the world, by the numbers of the bodies.
     """
     total: dict[int, Array] = {}
     for condition, multipliers in zip(conditions, values, strict=True):

@@ -105,18 +105,9 @@ def gearing(
 ) -> Gearing:
     """Return a gearing of checked coordinates and constants.
 
-    Parameters
-    ----------
-    attempt : str
-        Beginning of messages.
-    coordinates, parameter, constants, offset
-        As those of ``Gearing``; a coordinate is a joint, or a joint with the suffix of a position.
-    slopes : array_like, shape (k,) or (k, m)
-        The derivatives of the factors by the constants.
-    at_zero : array_like, shape (k,)
-        Factors that are constant.
-    **options
-        The other attributes.
+    A coordinate is a joint, or a joint with the suffix of a position. ``slopes`` are the
+    derivatives of the factors by the constants, of shape (k,) or (k, m); ``at_zero`` are factors
+    that are constant.
     """
     pairs = tuple(_coordinate(each, attempt) for each in coordinates)
     if len(set(pairs)) < len(pairs) or not pairs:

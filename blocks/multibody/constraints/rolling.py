@@ -24,21 +24,13 @@ _FLAT = 1e-6  # sine of the angle between axis and normal at which a disk lies o
 
 
 class Contact(NamedTuple):
-    """Where a body touches the plane, expressed in F, and how that changes.
+    """Where a body touches the plane, expressed in F, and how that changes."""
 
-    Attributes
-    ----------
-    gap : float or Symbol
-        Height φ of the lowest point over the plane in m.
-    c, c_rate : array, shape (3,)
-        Position of that point from Mo, and its rate in F.
-    directions, turns : sequence of array, shape (3,)
-        The normal and two tangents of the plane, and their rates.
-    """
-
-    gap: Array
+    gap: Array  # height φ of the lowest point over the plane in m
+    # c, c_rate: position of that point from Mo, and its rate in F.
     c: Array
     c_rate: Array
+    # directions, turns: the normal and two tangents of the plane, and their rates.
     directions: Sequence[Array]
     turns: Sequence[Array]
 

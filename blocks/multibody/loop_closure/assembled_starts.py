@@ -36,10 +36,7 @@ class AssembledStarts:
     def __call__(self, tree: TreeDynamics, context: Any) -> None:
         """Change positions and velocities of a context until they fit, or leave it as it is.
 
-        Raises
-        ------
-        EvaluationError
-            When a constraint stays open, which is named.
+        Raises EvaluationError with the name of a constraint that stays open.
         """
         for constraint in tree.constraints:
             constraint.check(context)

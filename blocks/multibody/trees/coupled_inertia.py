@@ -112,23 +112,8 @@ def added_forces(
 ) -> tuple[dict[int, Array], Array]:
     """Return the forces M V̇ + b on bodies, by their numbers, and along joints.
 
-    Parameters
-    ----------
-    topology : Topology
-        The tree.
-    couplings : sequence of CoupledInertia
-        What couples bodies.
-    accelerations : sequence of array, shape (6,)
-        Of all bodies in the world, the world first.
-    vdot : array, shape (num_velocities,)
-        Rates of all velocities.
-
-    Returns
-    -------
-    on_bodies : dict of int to array, shape (6,)
-        Spatial forces about the origins of bodies, expressed in the world.
-    on_joints : array, shape (num_velocities,)
-        Generalized forces.
+    Accelerations are those of all bodies in the world, the world first. Spatial forces are about
+    the origins of bodies, expressed in the world.
     """
     on_bodies: dict[int, Array] = {}
     on_joints = np.zeros(topology.num_velocities)

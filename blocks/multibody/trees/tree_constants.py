@@ -35,18 +35,8 @@ _NOTHING = (
 class TreeConstants:
     """The parameters of bodies, joints and motors, and what the algorithms make of them.
 
-    Parameters
-    ----------
-    tree : LeafSystem
-        The block to declare the parameters of.
-    topology : Topology
-        Bodies and joints.
-    actuators : sequence of Actuator
-        Motors on the joints.
-    inertia_inputs : sequence of InertiaInput
-        The inputs through which elements add to the inertia of bodies.
-    inertias : sequence of SpatialInertia, optional
-        Default values for all bodies but the world; those that the bodies were made with.
+    ``inertias`` are default values for all bodies but the world, when not those that the bodies
+    were made with.
     """
 
     def __init__(
