@@ -84,7 +84,7 @@ if TYPE_CHECKING:
         CompliantCoupling as CompliantCoupling,
     )
     from flexure.blocks.forces.on_joints.door_hinge import DoorHinge as DoorHinge
-    from flexure.blocks.forces.on_joints.hinge_constants import DoorHingeConfig as DoorHingeConfig
+    from flexure.blocks.forces.on_joints.hinge_law import DoorHingeConfig as DoorHingeConfig
     from flexure.blocks.forces.on_joints.joint_friction import JointFriction as JointFriction
     from flexure.blocks.forces.on_joints.joint_spring import JointSpring as JointSpring
     from flexure.blocks.forces.on_joints.joint_stop import JointStop as JointStop

@@ -15,7 +15,7 @@ from flexure.blocks.flexures.beams.beam_shapes import Shape
 from flexure.blocks.flexures.beams.presented_beam import PresentedBeam
 from flexure.blocks.flexures.beams.range_checks import BENDING_LIMITS, bending_measures
 from flexure.blocks.flexures.beams.tapered_beam_law import STATIONS, WEIGHTS
-from flexure.blocks.flexures.sections.section_forces import PLACES, section_force_names
+from flexure.blocks.flexures.sections.strength import PLACES, section_force_names
 from flexure.blocks.forces.bushings.halfway_element import HalfwayElement
 from flexure.blocks.math import (
     RigidTransform,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from flexure.blocks.flexures.sections.section_forces import SECTION_FORCES
+from flexure.blocks.flexures.sections.strength import SECTION_FORCES
 from flexure.blocks.math import (
     RigidTransform,
     compose_transforms,

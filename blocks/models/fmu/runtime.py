@@ -13,8 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from flexure.blocks.models.fmu.archive import hash_of, unpack
-from flexure.blocks.models.fmu.description import Facts, read_facts
+from flexure.blocks.models.fmu.description import Facts, hash_of, read_facts, unpack
 from flexure.blocks.models.fmu.instance import Instance
 from flexure.diagrams.checks.errors import (
     DeclarationError,

@@ -17,9 +17,13 @@ from flexure.blocks.forces.between_points.spring_damper import LinearSpringDampe
 from flexure.blocks.forces.bushings.bushing import LinearBushingRollPitchYaw
 from flexure.blocks.math import rotation_about
 from flexure.blocks.models.reading.ignored_elements import LeftOut
-from flexure.blocks.models.reading.inertias import Unphysical, check_unphysical, link_inertia
 from flexure.blocks.models.reading.joint_parts import BOUNDLESS, add_friction, set_limits
-from flexure.blocks.models.reading.root_bodies import loose_bases
+from flexure.blocks.models.reading.links import (
+    Unphysical,
+    check_unphysical,
+    link_inertia,
+    loose_bases,
+)
 from flexure.blocks.models.reading.visuals import folder_of
 from flexure.blocks.models.reading.xml_elements import Element, plant_name, read_xml
 from flexure.blocks.models.urdf.urdf_visuals import UrdfVisuals, origin_pose

@@ -32,20 +32,13 @@ from flexure.blocks.multibody.constrained_dynamics.projection import (
     calc_correction,
     calc_deviations,
 )
-from flexure.blocks.multibody.constraints.constraint import (
-    Condition,
-    ConstrainedTree,
-    Constraint,
-)
+from flexure.blocks.multibody.constraints.constraint import Condition, ConstrainedTree, Constraint
 from flexure.blocks.multibody.constraints.stabilization import declare_constraints
 from flexure.blocks.multibody.constraints.sticking_constraint import (
     LoadedFriction,
     StickingConstraint,
 )
-from flexure.blocks.multibody.constraints.switched_constraint import (
-    SwitchedCoordinates,
-    held_still,
-)
+from flexure.blocks.multibody.constraints.switched_constraint import SwitchedCoordinates, held_still
 from flexure.blocks.multibody.force_elements.force_input import ForceInput
 from flexure.blocks.multibody.joints.base.joint import Joint
 from flexure.blocks.multibody.trees import energy
@@ -54,10 +47,7 @@ from flexure.blocks.multibody.trees.articulated_body import Articulation, articu
 from flexure.blocks.multibody.trees.carried_inertia import InertiaInput
 from flexure.blocks.multibody.trees.component_names import SPATIAL_FORCE, along_joint, along_joints
 from flexure.blocks.multibody.trees.coupled_articulation import articulate_coupled
-from flexure.blocks.multibody.trees.coupled_inertia import (
-    CouplingInput,
-    coupled_weights,
-)
+from flexure.blocks.multibody.trees.coupled_inertia import CouplingInput, coupled_weights
 from flexure.blocks.multibody.trees.inverse_dynamics import generalized_forces
 from flexure.blocks.multibody.trees.kinematics import (
     calc_accelerations,

@@ -10,11 +10,7 @@ import numpy as np
 
 from flexure.blocks.multibody.bodies.bodies import Body
 from flexure.blocks.multibody.bodies.body_motion import BodyMotion, Placement
-from flexure.blocks.multibody.constraints.constraint import (
-    Condition,
-    ConstrainedTree,
-    Constraint,
-)
+from flexure.blocks.multibody.constraints.constraint import Condition, ConstrainedTree, Constraint
 from flexure.blocks.multibody.joints.base.joint import Joint
 from flexure.diagrams import TIME, scalars
 from flexure.diagrams.checks.arguments import items_of

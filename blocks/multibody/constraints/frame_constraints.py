@@ -9,13 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from flexure.blocks.math import (
-    RigidTransform,
-    cross,
-    dot,
-    rotate_spatial,
-    shift_spatial_force,
-)
+from flexure.blocks.math import RigidTransform, cross, dot, rotate_spatial, shift_spatial_force
 from flexure.blocks.multibody.bodies.bodies import Body, Frame, FrameLike, as_frame
 from flexure.blocks.multibody.bodies.body_motion import BodyMotion, Placement
 from flexure.blocks.multibody.constraints.constraint import (
@@ -26,12 +20,7 @@ from flexure.blocks.multibody.constraints.constraint import (
     constraint_forces,
 )
 from flexure.blocks.multibody.joints.base.checks import unit_axis
-from flexure.blocks.multibody.joints.base.closure import (
-    Along,
-    ClosureEquation,
-    Demand,
-    two_normals,
-)
+from flexure.blocks.multibody.joints.base.closure import Along, ClosureEquation, Demand, two_normals
 from flexure.blocks.multibody.joints.base.joint import Joint
 from flexure.blocks.multibody.trees.topology import Topology
 from flexure.diagrams.checks.arguments import require

@@ -11,11 +11,7 @@ import numpy as np
 
 from flexure.blocks.multibody.bodies.bodies import Body
 from flexure.blocks.multibody.bodies.body_motion import BodyMotion, Placement
-from flexure.blocks.multibody.constraints.constraint import (
-    Condition,
-    ConstrainedTree,
-    Constraint,
-)
+from flexure.blocks.multibody.constraints.constraint import Condition, ConstrainedTree, Constraint
 from flexure.blocks.multibody.constraints.stabilization import GRAVITY, longest_link
 from flexure.blocks.multibody.joints.base.joint import Joint
 from flexure.diagrams import scalars

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from flexure.blocks.math import shift_spatial_velocity
-from flexure.blocks.multibody.bodies.body_motion import BodyMotion, Placement
-from flexure.blocks.multibody.bodies.relative_motion import motion_at, seen_from
+from flexure.blocks.multibody.bodies.body_motion import BodyMotion, Placement, motion_at, seen_from
 from flexure.blocks.multibody.trees.kinematics import calc_accelerations
 from flexure.blocks.multibody.trees.topology import Topology
 from flexure.diagrams.values.arrays import Array

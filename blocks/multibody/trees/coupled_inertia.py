@@ -9,10 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from flexure.blocks.math import (
-    dot,
-    shift_spatial_velocity,
-)
+from flexure.blocks.math import dot, shift_spatial_velocity
 from flexure.blocks.multibody.bodies.bodies import Body
 from flexure.blocks.multibody.bodies.body_motion import Placement
 from flexure.blocks.multibody.joints.base.joint import Joint

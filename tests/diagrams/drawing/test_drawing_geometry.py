@@ -21,10 +21,10 @@ from flexure.diagrams.drawing.arrangement.content import (
 )
 from flexure.diagrams.drawing.arrangement.crossings import count_crossings, reduce_crossings
 from flexure.diagrams.drawing.arrangement.geometry import Block, Picture, Tag
+from flexure.diagrams.drawing.arrangement.heights import Tension, minimize_strain, strain_of
 from flexure.diagrams.drawing.arrangement.layers import assign_layers, flow_order
 from flexure.diagrams.drawing.arrangement.node_columns import GRID, Node, NodeColumns
 from flexure.diagrams.drawing.arrangement.picture import block_head, picture_of
-from flexure.diagrams.drawing.arrangement.tensions import Tension, minimize_strain, strain_of
 from flexure.diagrams.drawing.arrangement.text import text_width
 from flexure.diagrams.systems.ports import Port
 from tests.support.pages.drawings import (
