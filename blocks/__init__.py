@@ -17,8 +17,8 @@ if TYPE_CHECKING:
         BridgeAmplifier as BridgeAmplifier,
         LeverAmplifier as LeverAmplifier,
     )
-    from flexure.blocks.flexures.assemblies.compound_guide import CompoundGuide as CompoundGuide
     from flexure.blocks.flexures.assemblies.flexure_assemblies import (
+        CompoundGuide as CompoundGuide,
         CrossPivot as CrossPivot,
         FoldedGuide as FoldedGuide,
         ParallelGuide as ParallelGuide,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
@@ -124,6 +125,7 @@ class TreeDynamics(ConstrainedTree):
         self._declare_inputs(force_inputs)
         self._declare_cache()
         declare_mode_changes(self)
+        self._declare_outputs()
 
     # Declarations ----------------------------------------------------------------------------
 
@@ -212,6 +214,10 @@ class TreeDynamics(ConstrainedTree):
         self.generalized_force = self.declare_vector_input(
             "generalized_force", size, default=np.zeros(size), **along_joints(self.joints)
         )
+
+    @abstractmethod
+    def _declare_outputs(self) -> None:
+        """Declare what is shown of all that."""
 
     def _declare_cache(self) -> None:
         x, carried = self._own_state, self.constants.inertia_ports
