@@ -36,10 +36,7 @@ class Layout:
     """
 
     def __init__(
-        self,
-        root: System,
-        cuts: Sequence[InputPort | OutputPort] = (),
-        kept: Kept | None = None,
+        self, root: System, cuts: Sequence[InputPort | OutputPort] = (), kept: Kept | None = None
     ) -> None:
         self.root = root
         # What was made of this layout and of those of the same root with cuts: these themselves,

@@ -140,10 +140,7 @@ def _plane(h: Any, bend: Array, shear: Array, ratio: Any) -> list[Any]:
     turns = [slope - angle for slope, angle in zip(slopes, angles, strict=True)]
     moments = [h * np.matmul(_UP_TO, each) for each in slopes]
     rests = [
-        (
-            integral(m, bend),
-            -integral(m * x, bend) - integral(t, shear),
-        )
+        (integral(m, bend), -integral(m * x, bend) - integral(t, shear))
         for m, t in zip(moments, turns, strict=True)
     ]
     shortening, softness = [], []

@@ -71,13 +71,7 @@ class TaperedSegment(BeamSegment):
     """
 
     def __init__(
-        self,
-        name: str,
-        frame_a: FrameLike,
-        frame_c: FrameLike,
-        *,
-        taper: Taper,
-        **options: Any,
+        self, name: str, frame_a: FrameLike, frame_c: FrameLike, *, taper: Taper, **options: Any
     ) -> None:
         self._taper = taper
         super().__init__(
@@ -108,11 +102,7 @@ _BY_TAPER = 0.35
 
 
 def error_across(
-    first: Section,
-    last: Section,
-    material: Material,
-    turn: tuple[float, float],
-    segments: int,
+    first: Section, last: Section, material: Material, turn: tuple[float, float], segments: int
 ) -> float:
     """Return about how wrong the stiffness across the plane of a curved and tapered leaf is.
 

@@ -400,10 +400,7 @@ def check_options(
 
 
 def given_deviations(
-    signals: Iterable[str],
-    deviations: Any,
-    attempt: str,
-    find: Callable[[Any], str] = str,
+    signals: Iterable[str], deviations: Any, attempt: str, find: Callable[[Any], str] = str
 ) -> FloatArray | None:
     """Return the standard deviations of signals, if they are given: one for all, or by name."""
     if deviations is None:

@@ -82,12 +82,7 @@ class DoorHinge(JointForceElement):
     motion_threshold: NumericParameter
 
     def __init__(
-        self,
-        name: str,
-        joint: Joint,
-        config: DoorHingeConfig | None = None,
-        /,
-        **constants: float,
+        self, name: str, joint: Joint, config: DoorHingeConfig | None = None, /, **constants: float
     ) -> None:
         super().__init__(name, joint, losses_need_position=False)
         if joint.num_velocities != 1 or not joint.can_rotate:

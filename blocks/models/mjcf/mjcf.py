@@ -45,10 +45,7 @@ from flexure.diagrams.checks.errors import DeclarationError
 
 
 def load_mjcf(
-    source: str | Path,
-    *,
-    name: str | None = None,
-    gravity: npt.ArrayLike | None = None,
+    source: str | Path, *, name: str | None = None, gravity: npt.ArrayLike | None = None
 ) -> PlantBuilder:
     """Read a model from an MJCF file into a new builder.
 

@@ -52,8 +52,7 @@ class Element:
         """All attributes by their names, with their prefixes."""
         if len(self._node.attrib) > _MOST_ATTRIBUTES:  # reading them takes time with their square
             raise self.refusal(
-                expected=f"at most {_MOST_ATTRIBUTES} attributes",
-                found=f"{len(self._node.attrib)}",
+                expected=f"at most {_MOST_ATTRIBUTES} attributes", found=f"{len(self._node.attrib)}"
             )
         found = {}
         for key, value in self._node.attrib.items():

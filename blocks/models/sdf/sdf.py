@@ -182,12 +182,7 @@ class _Loader:
     """Adds models to a builder: first all frames, then what is in them."""
 
     def __init__(
-        self,
-        builder: PlantBuilder,
-        visuals: SdfVisuals,
-        unphysical: Unphysical,
-        *,
-        is_single: bool,
+        self, builder: PlantBuilder, visuals: SdfVisuals, unphysical: Unphysical, *, is_single: bool
     ) -> None:
         self.builder, self.visuals, self._unphysical = builder, visuals, unphysical
         self.left_out = LeftOut()
@@ -293,9 +288,7 @@ class _Loader:
             inertia = inertia.with_shape(shape)
         with link.blamed():
             body = self.builder.add_body(
-                self._name(full),
-                inertia,
-                model_instance=plant_name(scope.removesuffix("::")),
+                self._name(full), inertia, model_instance=plant_name(scope.removesuffix("::"))
             )
         self._bodies[full] = body
         self._links[body], self._names[body] = link, full

@@ -60,10 +60,7 @@ _WITHOUT_AXIS = ("fixed", "floating", "ball", "universal")
 _MOST = 100_000
 
 #: Elements that change the motion of a robot in ways that plants do not have.
-_IMPOSSIBLE = {
-    "loop_joint": "joints without loops",
-    "drake:tendon_constraint": "no tendons",
-}
+_IMPOSSIBLE = {"loop_joint": "joints without loops", "drake:tendon_constraint": "no tendons"}
 
 
 def load_urdf(

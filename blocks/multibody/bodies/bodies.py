@@ -78,11 +78,7 @@ class Body(Part):
     """
 
     def __init__(
-        self,
-        name: str,
-        inertia: SpatialInertia | None = None,
-        *,
-        model_instance: str = "default",
+        self, name: str, inertia: SpatialInertia | None = None, *, model_instance: str = "default"
     ) -> None:
         self.name = check_name(name, "a body")
         fits = inertia is None or isinstance(inertia, SpatialInertia)
@@ -319,10 +315,7 @@ class Frame:
         return self._expressed(self._motion(context, A, measured_in).A, context, expressed_in)
 
     def _motion(
-        self,
-        context: Context,
-        accelerations: Sequence[Array] | None,
-        measured_in: FrameLike | None,
+        self, context: Context, accelerations: Sequence[Array] | None, measured_in: FrameLike | None
     ) -> PointMotion:
         """Return how the frame moves at Fo, for given accelerations of all bodies, or none."""
         tree, number = self.place()

@@ -124,10 +124,7 @@ class BodyShape:
 
     @classmethod
     def mesh(
-        cls,
-        source: str | Path | tuple[npt.ArrayLike, npt.ArrayLike],
-        *,
-        scale: npt.ArrayLike = 1.0,
+        cls, source: str | Path | tuple[npt.ArrayLike, npt.ArrayLike], *, scale: npt.ArrayLike = 1.0
     ) -> BodyShape:
         """Return a surface of triangles.
 

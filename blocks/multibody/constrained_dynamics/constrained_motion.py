@@ -64,9 +64,7 @@ class UpheldEquations:
         self._factored: Any = None  # what holds, and what solves then, of the last call
 
     def multipliers(
-        self,
-        wanted: Sequence[Array],
-        held: Sequence[Sequence[Array] | None] | None = None,
+        self, wanted: Sequence[Array], held: Sequence[Sequence[Array] | None] | None = None
     ) -> list[Array]:
         """Return the multipliers of each constraint that change J v̇, or J v, as it is wanted.
 

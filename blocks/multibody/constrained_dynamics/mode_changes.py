@@ -292,9 +292,7 @@ def _let_strike(
         ]
 
     def blow(
-        pushing: Sequence[Any],
-        wanted: Sequence[Array] = wanted,
-        rates: Sequence[Array] = before,
+        pushing: Sequence[Any], wanted: Sequence[Array] = wanted, rates: Sequence[Array] = before
     ) -> Blow:
         multipliers = equations.multipliers(wanted, held(pushing))
         added, pushed = equations.added(multipliers), equations.pushed({}, multipliers)

@@ -73,10 +73,7 @@ def calc_deviations(tree: ConstrainedTree, context: Any, allowed: Stabilization)
     weights = [_leverage(tree.topology, placements, each) for each in conditions]
     pairs = list(zip(weights, conditions, strict=True))
     errors = [weight * (value / error) for weight, each in pairs for value in each.errors]
-    return [
-        *errors,
-        *(weight * (value / rate) for weight, each in pairs for value in each.rates),
-    ]
+    return [*errors, *(weight * (value / rate) for weight, each in pairs for value in each.rates)]
 
 
 def equation_row(

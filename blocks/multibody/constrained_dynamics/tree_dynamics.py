@@ -497,10 +497,7 @@ class TreeDynamics(ConstrainedTree):
 
     def _calc_body_accelerations(self, context: Any) -> list[Array]:
         return calc_accelerations(
-            self.topology,
-            self.placements(context),
-            self.motions(context),
-            self.rates(context),
+            self.topology, self.placements(context), self.motions(context), self.rates(context)
         )
 
     # Forces ----------------------------------------------------------------------------------

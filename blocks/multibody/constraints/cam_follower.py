@@ -91,12 +91,7 @@ class CamFollower(HolonomicConstraint):
     """
 
     def __init__(
-        self,
-        name: str,
-        cam: Joint,
-        follower: Joint,
-        angles: npt.ArrayLike,
-        lifts: npt.ArrayLike,
+        self, name: str, cam: Joint, follower: Joint, angles: npt.ArrayLike, lifts: npt.ArrayLike
     ) -> None:
         attempt = f"Cannot make constraint '{name}'"
         for joint in (cam, follower):

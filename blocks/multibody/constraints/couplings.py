@@ -82,8 +82,7 @@ class Coupling(CoordinateConstraint):
         require(is_mapping, factors, attempt, wanted, error=DeclarationError)
         numbers = [float(as_number(each, (), f"{attempt}: a factor")) for each in factors.values()]
         self._set(
-            name,
-            gearing(attempt, list(factors), "factors", numbers, np.eye(len(numbers)), offset),
+            name, gearing(attempt, list(factors), "factors", numbers, np.eye(len(numbers)), offset)
         )
 
     def _set(self, name: str, made: Gearing) -> None:

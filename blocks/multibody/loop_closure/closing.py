@@ -321,11 +321,7 @@ def fit_velocities(
 
 
 def move(
-    tree: TreeDynamics,
-    trial: Any,
-    x: FloatArray,
-    step: FloatArray,
-    freedom: Freedom | None = None,
+    tree: TreeDynamics, trial: Any, x: FloatArray, step: FloatArray, freedom: Freedom | None = None
 ) -> None:
     """Set positions that are away from those of x by displacements along the velocities."""
     nq = tree.topology.num_positions

@@ -226,11 +226,7 @@ def _number(port: OutputPort, context: Context) -> float:
 
 
 def _random_motion(
-    element: ForceElement,
-    context: Context,
-    rng: np.random.Generator,
-    length: float,
-    speed: float,
+    element: ForceElement, context: Context, rng: np.random.Generator, length: float, speed: float
 ) -> Callable[[float], Context]:
     """Give an element random velocities; return a function that places it at times around zero."""
     if not isinstance(element, BodyForceElement):

@@ -25,11 +25,7 @@ from flexure.diagrams.values.arrays import Array, FloatArray, as_number
 from flexure.diagrams.values.parameters import NumericParameter
 
 #: In the place of the parameters of a node: mass, center of mass and unit inertia.
-_NOTHING = (
-    lambda _: 0.0,
-    lambda _: np.zeros(3),
-    lambda _: np.zeros(6),
-)
+_NOTHING = (lambda _: 0.0, lambda _: np.zeros(3), lambda _: np.zeros(6))
 
 
 class TreeConstants:

@@ -399,10 +399,6 @@ RULES: dict[str, tuple[Rule | None, ...]] = {
         lambda node, weight: _of_leg(node, weight, node.args[1]),
     ),
     "copysign": (_slope(lambda y, a, b: unary("sign", a) * binary("copysign", 1.0, b)), None),
-    "where": (
-        None,
-        lambda node, weight: choose(node.args[0], weight, 0.0),
-        _of_alternative,
-    ),
+    "where": (None, lambda node, weight: choose(node.args[0], weight, 0.0), _of_alternative),
     **_FIRST_OF,
 }

@@ -35,9 +35,7 @@ _Edges = dict[int, dict[int, Weight]]
 
 
 def eliminate(
-    outputs: Sequence[Any],
-    nodes: Sequence[Symbol],
-    starts: Mapping[int, Mapping[int, Weight]],
+    outputs: Sequence[Any], nodes: Sequence[Symbol], starts: Mapping[int, Mapping[int, Weight]]
 ) -> list[dict[int, Weight]]:
     """Return for each output its derivatives by the numbers of inputs, without those that are zero.
 

@@ -291,8 +291,7 @@ def choose(condition: Any, a: Any, b: Any) -> Any:
 
 
 def reachable(
-    symbols: Iterable[Symbol],
-    operands: Callable[[Symbol], Iterable[Symbol]] = attrgetter("args"),
+    symbols: Iterable[Symbol], operands: Callable[[Symbol], Iterable[Symbol]] = attrgetter("args")
 ) -> list[Symbol]:
     """Return every node that the symbols are computed from, themselves included, in order."""
     roots = list(symbols)
