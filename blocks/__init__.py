@@ -71,10 +71,10 @@ if TYPE_CHECKING:
         LinearSpringDamper as LinearSpringDamper,
     )
     from flexure.blocks.forces.bushings.bushing import (
+        LinearBushing as LinearBushing,
         LinearBushingRollPitchYaw as LinearBushingRollPitchYaw,
     )
     from flexure.blocks.forces.bushings.general_bushing import GeneralBushing as GeneralBushing
-    from flexure.blocks.forces.bushings.gimbal_free_bushing import LinearBushing as LinearBushing
     from flexure.blocks.forces.coefficients.mounts import BushingConstants as BushingConstants
     from flexure.blocks.forces.contacts.contact import Contact as Contact
     from flexure.blocks.forces.contacts.contact_group import ContactGroup as ContactGroup

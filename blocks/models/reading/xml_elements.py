@@ -16,7 +16,8 @@ from typing import Any
 import numpy as np
 
 from flexure.diagrams.checks.arguments import shown
-from flexure.diagrams.checks.errors import DeclarationError, FlexureError, MissingExtraError, quoted
+from flexure.diagrams.checks.errors import DeclarationError, FlexureError, quoted
+from flexure.diagrams.checks.extras import import_extra
 from flexure.diagrams.concurrency.threads import cached_property
 from flexure.diagrams.values.arrays import FloatArray
 
@@ -246,11 +247,11 @@ def _number(word: str) -> float:
     return float(word)
 
 
-def read_xml(source: str | Path, extra: str) -> Element:
+def read_xml(source: str | Path) -> Element:
     """Read an XML file, or a text that is one, and return its outermost element.
 
     Entities are not resolved, and no other file is read. The source is the name of a file, or the
-    text itself: what contains ``<`` is no name. ``extra`` installs the parser.
+    text itself: what contains ``<`` is no name.
     """
     if not isinstance(source, (str, Path)):
         raise DeclarationError(
@@ -258,15 +259,9 @@ def read_xml(source: str | Path, extra: str) -> Element:
             expected="the name of a file as str or Path, or a text with <",
             found=shown(source),
         )
-    try:
-        from lxml import etree
-    except ImportError as error:
-        raise MissingExtraError(
-            "Cannot read XML files",
-            expected="the package lxml",
-            found="none installed",
-            remedy=f"Install it with: pip install 'flexure[{extra}]'",
-        ) from error
+    import_extra("lxml", "urdf", "Cannot read XML files")
+    from lxml import etree
+
     if not str(source).strip():
         wanted = "the name of a file, or a text with <"
         raise DeclarationError("Cannot read XML", expected=wanted, found="an empty text")

@@ -141,7 +141,7 @@ def load_sdf(
     (<JointSpring 'pivot_spring'>,)
     """
     check_unphysical(unphysical, "Cannot load an SDF file")
-    root = read_xml(source, "urdf")
+    root = read_xml(source)
     if root.tag != "sdf":
         raise root.refusal(expected="<sdf> as the outermost element", found=f"<{root.tag}>")
     version = root.text("version")

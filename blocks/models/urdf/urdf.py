@@ -180,7 +180,7 @@ def load_urdf(
             found=f"{base!r}",
         )
     check_unphysical(unphysical, "Cannot load a URDF file")
-    robot = read_xml(source, "urdf")
+    robot = read_xml(source)
     if robot.tag != "robot":
         raise robot.refusal(expected="<robot> as the outermost element", found=f"<{robot.tag}>")
     title = robot.plant_name() if name is None else name

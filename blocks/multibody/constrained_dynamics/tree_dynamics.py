@@ -543,7 +543,7 @@ class TreeDynamics(ConstrainedTree):
     def joint_forces(self, context: Any) -> Array:
         """Return the generalized forces along the joints but friction by loads: damping, inputs."""
         forces = self.damping_forces(context) + self.generalized_force(context)
-        forces = self.added_on_joints(context, forces, internal=True, external=True)
+        forces = self.added_on_joints(context, forces, internal=True)
         for friction in self.frictions:
             if isinstance(friction, LoadedFriction):  # which the multipliers bring about
                 continue
@@ -560,16 +560,14 @@ class TreeDynamics(ConstrainedTree):
         values = self.multipliers(context).values if self.constraints else []
         return transmitted_under(self, context, self.rates(context), values)
 
-    def added_on_joints(
-        self, context: Any, forces: Array, *, internal: bool, external: bool
-    ) -> Array:
-        """Return generalized forces with those of inputs on joints added."""
+    def added_on_joints(self, context: Any, forces: Array, *, internal: bool) -> Array:
+        """Return generalized forces with those of inputs on joints added, or the external ones."""
         parts = [forces[mobilizer.v] for mobilizer in self.topology.mobilizers]
         places = {
             m.v.start: k for k, m in enumerate(self.topology.mobilizers) if m.v.stop > m.v.start
         }
         for port, force, part in self.on_joints:
-            if internal if force.is_internal else external:
+            if internal or not force.is_internal:
                 k = places[part.start]
                 parts[k] = parts[k] + force.limited(port(context))
         return np.concatenate([np.zeros(0), *parts])
