@@ -13,20 +13,10 @@ from flexure.blocks.multibody.bodies.bodies import Body
 from flexure.blocks.multibody.bodies.inertia import SpatialInertia
 from flexure.blocks.multibody.bodies.unit_inertia import symmetric_matrix, validity_problem
 from flexure.blocks.multibody.plants.plant_builder import PlantBuilder
-from flexure.diagrams.checks.arguments import is_one_of
-from flexure.diagrams.checks.errors import DeclarationError, quoted
 from flexure.diagrams.values.arrays import FloatArray, show
 
 #: What becomes of inertia that no body can have.
 Unphysical: TypeAlias = Literal["refuse", "repair"]
-
-
-def check_unphysical(unphysical: object, attempt: str) -> None:
-    """Refuse what is no way to deal with inertia that no body can have."""
-    ways = ("refuse", "repair")
-    if not is_one_of(unphysical, ways):
-        wanted = f"unphysical {quoted(ways)}"
-        raise DeclarationError(attempt, expected=wanted, found=f"{unphysical!r:.200}")
 
 
 def link_inertia(

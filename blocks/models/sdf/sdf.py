@@ -6,6 +6,7 @@ Needs lxml, which `flexure[urdf]` installs.
 from __future__ import annotations
 
 from pathlib import Path
+from typing import get_args
 
 import networkx as nx
 import numpy as np
@@ -13,13 +14,8 @@ import numpy.typing as npt
 
 from flexure.blocks.math import RigidTransform, relative_pose
 from flexure.blocks.models.reading.ignored_elements import LeftOut
-from flexure.blocks.models.reading.links import (
-    Unphysical,
-    check_unphysical,
-    link_inertia,
-    loose_bases,
-)
-from flexure.blocks.models.reading.visuals import Visuals, color_code, folder_of
+from flexure.blocks.models.reading.links import Unphysical, link_inertia, loose_bases
+from flexure.blocks.models.reading.visuals import Visuals, color_code, folder_of, only_shape
 from flexure.blocks.models.reading.xml_elements import Element, plant_name, read_xml
 from flexure.blocks.models.sdf.sdf_joints import add_sdf_joint
 from flexure.blocks.models.sdf.sdf_poses import FrameGraph, pose_inside, scoped
@@ -30,6 +26,8 @@ from flexure.blocks.multibody.constraints import GearPair
 from flexure.blocks.multibody.joints.floating import QuaternionFloatingJoint
 from flexure.blocks.multibody.joints.weld import WeldJoint
 from flexure.blocks.multibody.plants.plant_builder import PlantBuilder
+from flexure.diagrams.checks.arguments import one_of
+from flexure.diagrams.checks.errors import DeclarationError
 
 _GRAVITY = (0.0, 0.0, -9.81)
 _OLDEST = 1.5  # before, axes of joints were expressed in the frame of the model
@@ -140,7 +138,8 @@ def load_sdf(
     >>> pendulum.force_elements
     (<JointSpring 'pivot_spring'>,)
     """
-    check_unphysical(unphysical, "Cannot load an SDF file")
+    ways, attempt = get_args(Unphysical), "Cannot load an SDF file"
+    one_of(unphysical, ways, "unphysical", attempt, error=DeclarationError)
     root = read_xml(source)
     if root.tag != "sdf":
         raise root.refusal(expected="<sdf> as the outermost element", found=f"<{root.tag}>")
@@ -389,12 +388,7 @@ class SdfVisuals(Visuals):
 
     def geometry(self, visual: Element) -> BodyShape:
         """Return the shape of a visual in its own frame."""
-        parent = visual.required("geometry")
-        found = parent.children()
-        if len(found) != 1:
-            raise visual.refusal(expected="one shape", found=f"{len(found)}")
-        shape = found[0]
-        parent.take_as_known(shape.tag)
+        shape = only_shape(visual)
         match shape.tag:
             case "box":
                 return BodyShape.box(size=shape.required("size").numbers_inside(3))

@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias
 from flexure.diagrams.checks.arguments import one_of
 from flexure.diagrams.checks.errors import DeclarationError
 from flexure.diagrams.systems.diagram import Diagram
-from flexure.diagrams.systems.leaf import LeafSystem
+from flexure.diagrams.systems.layout import leaves_of
 from flexure.diagrams.systems.ports import InputPort, Port
 from flexure.diagrams.systems.system import System
 
@@ -143,23 +143,13 @@ def links_of(diagram: Diagram) -> list[tuple[Port, Port]]:
     return links
 
 
-def leaves_of(system: System) -> Iterator[LeafSystem]:
-    """Yield the leaves inside of a system, at any depth; a leaf yields itself."""
-    stack = [system]
-    while stack:
-        current = stack.pop()
-        if isinstance(current, LeafSystem):
-            yield current
-        stack.extend(reversed(current.children or ()))
-
-
 def role_of(system: System) -> Role:
     """Return the role of a block, which decides its color."""
     if system.output_ports and not system.input_ports:
         return "source"
     if system.input_ports and not system.output_ports:
         return "sink"
-    leaves = list(leaves_of(system))
+    leaves = leaves_of(system)
     if any(leaf.continuous_state is not None for leaf in leaves):
         return "dynamic"
     if any(leaf.periods for leaf in leaves):
