@@ -55,11 +55,6 @@ class DeclaringSystem(System):
 
     Every declaration, except of events and records, has a unique name within the block and returns
     a handle. A block cannot declare anything after it is in use.
-
-    Parameters
-    ----------
-    name : str
-        Name within the surrounding diagram.
     """
 
     numeric_parameters: list[NumericParameter]

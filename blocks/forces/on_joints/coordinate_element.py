@@ -23,20 +23,6 @@ class CoordinateForceElement(JointForceElement):
     ball and floating joints are.
 
     A subclass declares the constants of the law as parameters and implements `law`.
-
-    Parameters
-    ----------
-    name : str
-        Name of the block.
-    joint : Joint
-        The joint it acts on.
-    losses_need_position : bool
-        Whether the dissipative force depends on the position, as for `JointForceElement`.
-
-    Raises
-    ------
-    DeclarationError
-        When the velocities of the joint are not the rates of its positions, or it has none.
     """
 
     def __init__(self, name: str, joint: Joint, *, losses_need_position: bool = True) -> None:

@@ -68,20 +68,8 @@ class SpringLaw(LinearlyDampedLaw):
 class DampedSpring(CoordinateForceElement):
     """Base class of springs with a linear damper along every coordinate of a joint.
 
-    A subclass declares what else its spring needs and implements `law`.
-
-    Parameters
-    ----------
-    name : str
-        Name of the block.
-    joint : Joint
-        The joint it acts on.
-    nominal_position : float or array_like, shape (num_positions,)
-        Position from which the deflection of the spring is counted, in rad, or m.
-    preload : float or array_like, shape (num_positions,)
-        Constant force in N m, or N, positive towards greater positions.
-    damping : float or array_like, shape (num_positions,)
-        Damping constant >= 0 in N m s/rad, or N s/m.
+    A subclass declares what else its spring needs and implements `law`. Constants are those of
+    `JointSpring`.
     """
 
     def __init__(

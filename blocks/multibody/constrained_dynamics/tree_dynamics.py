@@ -84,13 +84,7 @@ class AssemblesStarts(Protocol):
 
 
 class TreeDynamics(ConstrainedTree):
-    """The part of a `MultibodyTree` that computes; its outputs are declared there.
-
-    Parameters
-    ----------
-    name, topology, gravity, spin, force_inputs, actuators, inertia_inputs, constraints
-        As those of `MultibodyTree`.
-    """
+    """The part of a `MultibodyTree` that computes; its outputs are declared there."""
 
     def __init__(
         self,

@@ -113,25 +113,13 @@ class Constraint(Part, ABC):
 
     Each equation has a multiplier λ. With the Jacobian J of φ̇ = J v + ∂φ/∂t, or w = J v - b, the
     constraint adds the generalized forces Jᵀ λ, which do no work where ∂φ/∂t and b are zero.
-
-    Parameters
-    ----------
-    name : str
-        Name within the plant.
-
-    Attributes
-    ----------
-    index : int or None
-        Position among the constraints of the plant.
-    is_driven : bool
-        Whether its equations hold the time or inputs.
     """
 
-    is_driven: bool = False
+    is_driven: bool = False  # whether its equations hold the time or inputs
 
     def __init__(self, name: str) -> None:
         self.name = check_name(name, "a constraint")
-        self.index: int | None = None
+        self.index: int | None = None  # position among the constraints of the plant
 
     @property
     @abstractmethod

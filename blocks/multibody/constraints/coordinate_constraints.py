@@ -38,21 +38,7 @@ class CoordinateTerms(NamedTuple):
 
 
 class CoordinateConstraint(Constraint):
-    """Equations between coordinates of joints.
-
-    Parameters
-    ----------
-    name : str
-        Name within the plant.
-    joints : sequence of Joint
-        The joints, of which all positions count, one joint after the other.
-
-    Raises
-    ------
-    DeclarationError
-        When there is no joint, one is there twice, or the velocities of one are not the rates of
-        its positions, as those of ball and free joints, where they have to be.
-    """
+    """Equations between coordinates of different joints; all of their positions count."""
 
     NEEDS_RATES: ClassVar[bool] = True
 

@@ -35,19 +35,8 @@ if TYPE_CHECKING:
 class FrameConstraint(Constraint):
     """Equations between a frame F on one body and a frame M on another.
 
-    They are functions of the pose X_FM and the velocity V_FM, as they are seen in F.
-
-    Parameters
-    ----------
-    name : str
-        Name within the plant.
-    frame_a, frame_c : Frame or Body
-        The frames F and M; one of them may be on the world.
-
-    Raises
-    ------
-    DeclarationError
-        When a frame is missing, or both are on one body.
+    They are functions of the pose X_FM and the velocity V_FM, as they are seen in F. One of the
+    frames, which are on two bodies, may be on the world.
     """
 
     def __init__(self, name: str, frame_a: FrameLike, frame_c: FrameLike) -> None:

@@ -39,11 +39,6 @@ class RollingContact(FrameConstraint):
     """A body rolls on a plane without slip: what disks and spheres have in common.
 
     C is the lowest point of the body, at p_MC from the center Mo.
-
-    Parameters
-    ----------
-    name, frame_a, frame_c, radius, normal
-        As those of `RollingDisk`.
     """
 
     def __init__(
