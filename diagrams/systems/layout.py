@@ -30,9 +30,9 @@ _ROOM = 200_000  # slots and nodes of traces, which take less than 100 MB
 class Layout:
     """Where everything is in a context of one root system.
 
-    What reads a wire beyond one of the ports in ``cuts`` reads a slot that only holds a value. An
-    input port is cut off from what feeds it, an output port from all that read it. ``kept`` is that
-    of the layout without cuts.
+    Wires are cut beyond the ports in ``cuts``: blocks that read such a wire read a slot that only
+    holds a value. An input port is cut off from what feeds it, an output port from all that read
+    it. ``kept`` is that of the layout without cuts.
     """
 
     def __init__(

@@ -46,7 +46,7 @@ class Content:
     A port is used when a shown wire ends at it, inside or outside of its system. The exported ports
     of the diagram itself are its face and always used; those of an opened diagram in it are used
     like the ports of a block, by wires around it, and a wire that only leads to an unused one is
-    left out together with it. Of the opened diagrams, each is before those in it; ``ports`` is
+    left out together with it. Each opened diagram is given before those in it; ``ports`` is
     "all", or "used" to fold unused ports into a line.
     """
 
