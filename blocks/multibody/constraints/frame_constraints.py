@@ -275,6 +275,8 @@ class PointOnPlane(FrameConstraint):
     1
     """
 
+    num_equations = 1
+
     def __init__(
         self,
         name: str,
@@ -285,11 +287,6 @@ class PointOnPlane(FrameConstraint):
     ) -> None:
         super().__init__(name, frame_a, _point(name, "p_BQ", body_b, p_BQ))
         self.normal = unit_axis(normal, f"Cannot make constraint '{name}'")
-
-    @property
-    def num_equations(self) -> int:
-        """Number of equations."""
-        return 1
 
     def demands(self, context: Any, X_FM: RigidTransform, V_FM: Array) -> Sequence[Demand]:
         """Return the distance from the plane."""
@@ -328,6 +325,8 @@ class PointOnLine(FrameConstraint):
     2
     """
 
+    num_equations = 2
+
     def __init__(
         self,
         name: str,
@@ -338,11 +337,6 @@ class PointOnLine(FrameConstraint):
     ) -> None:
         super().__init__(name, frame_a, _point(name, "p_BQ", body_b, p_BQ))
         self.axis = unit_axis(axis, f"Cannot make constraint '{name}'")
-
-    @property
-    def num_equations(self) -> int:
-        """Number of equations."""
-        return 2
 
     def demands(self, context: Any, X_FM: RigidTransform, V_FM: Array) -> Sequence[Demand]:
         """Return the distances from the line along two directions."""
@@ -385,6 +379,8 @@ class DistanceConstraint(FrameConstraint):
     1
     """
 
+    num_equations = 1
+
     def __init__(
         self,
         name: str,
@@ -400,11 +396,6 @@ class DistanceConstraint(FrameConstraint):
         attempt = f"Cannot make constraint '{name}'"
         self._default_distance = bounded(distance, attempt, lower=0.0, exclusive=True, unit="m")
         self._distance: NumericParameter | None = None
-
-    @property
-    def num_equations(self) -> int:
-        """Number of equations."""
-        return 1
 
     def declare(self, tree: ConstrainedTree) -> None:
         """Declare the distance."""

@@ -41,6 +41,10 @@ class RollingContact(FrameConstraint):
     C is the lowest point of the body, at p_MC from the center Mo.
     """
 
+    num_equations = 3
+    num_position_equations = 1
+    contact_equation = 0  # the first one, which is between positions
+
     def __init__(
         self,
         name: str,
@@ -56,21 +60,6 @@ class RollingContact(FrameConstraint):
         self._default_radius = bounded(radius, what, lower=0.0, exclusive=True, unit="m")
         self._radius: NumericParameter | None = None
         self.normal = unit_axis(normal, f"{attempt} with this normal")
-
-    @property
-    def num_equations(self) -> int:
-        """Number of equations."""
-        return 3
-
-    @property
-    def num_position_equations(self) -> int:
-        """The first one is between positions."""
-        return 1
-
-    @property
-    def contact_equation(self) -> int:
-        """The first equation is that of a contact."""
-        return 0
 
     def declare(self, tree: ConstrainedTree) -> None:
         """Declare the radius."""
