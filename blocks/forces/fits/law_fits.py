@@ -238,7 +238,10 @@ def read_constants(
         "bounds to be a mapping from names to (lower, upper)",
         _ATTEMPT,
     )
-    given = {name: _number(value, f"the start of '{name}'") for name, value in start.items()}
+    given = {
+        name: bounded(value, f"{_ATTEMPT} with the start of '{name}'")
+        for name, value in start.items()
+    }
     names = known_names(given if fitted is None else fitted, given)
     known_names(limits, given)
     logs = known_names(logarithmic, given)
@@ -283,9 +286,3 @@ def known_names(names: Iterable[str], given: Iterable[str]) -> list[str]:
                 f"Cannot fit the constant '{name}'", remedy=suggestion(name, given)
             )
     return chosen
-
-
-def _number(value: object, what: str) -> float:
-    """Return a finite number."""
-    attempt = f"{_ATTEMPT} with {what}"
-    return bounded(value, attempt)

@@ -48,17 +48,14 @@ def calc_correction(articulation: Articulation, conditions: Sequence[Condition])
     meanwhile. Redundant ones are solved as those of multipliers.
     """
     equations = UpheldEquations(articulation, conditions)
-    errors = [-scalars.array([*c.errors, *[0.0] * _missing(c)]) for c in conditions]
+    errors = [
+        -scalars.array([*c.errors, *[0.0] * (len(c.rates) - len(c.errors))]) for c in conditions
+    ]
     rates = [-scalars.array(c.rates) for c in conditions]
     displacement, velocity = (
         equations.added(equations.multipliers(wanted)) for wanted in (errors, rates)
     )
     return Correction(displacement, velocity)
-
-
-def _missing(condition: Condition) -> int:
-    """Return how many equations are between velocities alone."""
-    return len(condition.rates) - len(condition.errors)
 
 
 def calc_deviations(tree: ConstrainedTree, context: Any, allowed: Stabilization) -> list[Array]:

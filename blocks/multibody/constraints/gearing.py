@@ -122,7 +122,9 @@ def gearing(
     what = f"{attempt} with this {parameter}"
     shape = np.shape(np.asarray(constants, dtype=object))
     numbers = as_number(constants, shape, what)
-    require(numbers.size == matrix.shape[1], constants, what, _numbers(matrix.shape[1]))
+    count = matrix.shape[1]
+    wanted = "one number" if count == 1 else f"{count} numbers"
+    require(numbers.size == count, constants, what, wanted)
     check_bounds(numbers, what)
     number = bounded(offset, f"{attempt} with this offset")
     zeros = np.broadcast_to(np.asarray(at_zero, dtype=float), len(pairs))
@@ -138,11 +140,6 @@ def gearing(
             attempt, expected=f"{parameter} that {verb} {bound}", found=show(numbers)
         )
     return made
-
-
-def _numbers(count: int) -> str:
-    """Return how many numbers, in words."""
-    return "one number" if count == 1 else f"{count} numbers"
 
 
 def _coordinate(value: object, attempt: str) -> tuple[Joint, int]:

@@ -165,7 +165,8 @@ def assemble(tree: TreeDynamics, context: Context, freedom: Freedom, tolerance: 
     tree.state.set(context, tree.state.get(trial))
     fit_regularization(tree, context)
     equations = calc_equations(tree, trial)
-    holding = _holding(tree, trial)
+    # Which equations of each constraint hold whatever the modes are.
+    holding = [np.full(len(c.rates), c.held is None, dtype=bool) for c in tree.conditions(trial)]
     keep = np.concatenate([np.zeros(0, dtype=bool), *holding])
     free, of_positions = equations.J[keep][:, ~held], equations.of_positions[keep]
     redundant = _redundant(tree, free, [int(np.sum(each)) for each in holding])
@@ -184,13 +185,6 @@ def assemble(tree: TreeDynamics, context: Context, freedom: Freedom, tolerance: 
         redundant,
         singularity,
     )
-
-
-def _holding(tree: TreeDynamics, context: Context) -> list[npt.NDArray[np.bool_]]:
-    """Return which equations of each constraint hold whatever the modes are."""
-    return [
-        np.full(len(each.rates), each.held is None, dtype=bool) for each in tree.conditions(context)
-    ]
 
 
 def _redundant(tree: TreeDynamics, J: FloatArray, counts: Sequence[int]) -> dict[str, int]:
