@@ -28,7 +28,7 @@ class _Link(NamedTuple):
 
 
 class KnownUnits:
-    """Units of the ports and states in all that a system, or any one inside of it, is part of.
+    """Units of the ports and states in all that a system is part of.
 
     A wire has one unit, and so have an exported port and the port inside; what a block declares in
     `LeafSystem.unit_relations` joins its ports and its state. Components that are joined form a

@@ -180,7 +180,7 @@ def members_of(system: System, way: Way) -> list[Way]:
 
 
 def untied(context: Context, way: Way) -> list[Way]:
-    """Return the parameters, which must be equal, that a path or handle ties; else the latter."""
+    """Return the parameters that a path or handle ties, which must be equal; else itself."""
     tied = tied_at(context.system, way)
     if tied is not None:
         tied(context)

@@ -106,7 +106,7 @@ def error_across(
 ) -> float:
     """Return about how wrong the stiffness across the plane of a curved and tapered leaf is.
 
-    Its angles in rad about y and z, while it is unstressed, are ``turn``.
+    It turns by the angles ``turn`` in rad about y and z along its length, while it is unstressed.
     """
     part = _part(first, last, material, turn) / segments**2
     return part / (1.0 + part)

@@ -72,8 +72,8 @@ class MaterialParameters:
     """The constants of a material as parameters of a block, by the names of their fields.
 
     The shear modulus is one only of a material in which it does not follow from the others, and the
-    yield strength only where it is known. The block gets them as attributes, too. Constants that
-    are unused have no meaning for it, and are numbers.
+    yield strength only where it is known. The block gets them as attributes, too. Unused
+    constants have no meaning for it, and are numbers.
     """
 
     def __init__(

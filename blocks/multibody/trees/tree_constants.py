@@ -31,7 +31,7 @@ _NOTHING = (lambda _: 0.0, lambda _: np.zeros(3), lambda _: np.zeros(6))
 class TreeConstants:
     """The parameters of bodies, joints and motors, and what the algorithms make of them.
 
-    ``inertias`` are default values for all bodies but the world, when not those that the bodies
+    ``inertias`` are the defaults of all bodies but the world; without them, those that the bodies
     were made with.
     """
 

@@ -126,7 +126,7 @@ def _tangent(node: Symbol, tangents: dict[int, dict[int, Weight]]) -> dict[int, 
 
 
 def gradient(output: Any, keys: Sequence[Hashable]) -> Any:
-    """Differentiate one expression by the inputs with some keys, each once, backward.
+    """Differentiate one expression by inputs with distinct keys, backward.
 
     >>> from flexure.diagrams.scalars import Graph, evaluate, symbols
     >>> x = symbols(Graph(), "x", 2)

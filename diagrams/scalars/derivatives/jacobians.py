@@ -58,7 +58,7 @@ class Jacobian:
 
 
 def jacobian(outputs: Any, keys: Sequence[Hashable]) -> Jacobian:
-    """Differentiate expressions of one graph, in C order, by the inputs with some keys, each once.
+    """Differentiate expressions of one graph, in C order, by inputs with distinct keys.
 
     >>> from flexure.diagrams.scalars import Graph, evaluate, symbols
     >>> x = symbols(Graph(), "x", 3)
@@ -163,7 +163,7 @@ def _filling(reached: Iterable[dict[int, int]]) -> float:
 
 
 def reach(outputs: Any, keys: Sequence[Hashable]) -> tuple[list[Symbol], dict[int, int]]:
-    """Find out on which inputs, by keys that are there once, the derivatives of expressions depend.
+    """Find out on which inputs, by distinct keys, the derivatives of expressions depend.
 
     Returns all nodes behind the outputs, each after its operands, and by index of the nodes that
     depend on any the positions of the keys as the bits of a number.

@@ -120,8 +120,8 @@ def sinc(x: Any) -> Any:
 
     Below ``|x| = 0.3`` it is the series 1 - x²/6 + x⁴/120 - ..., exact to rounding in value and to
     1e-13 in the first two derivatives. Neither branch divides by zero. The other quotient of
-    rotation vectors follows from it: (1 - cos x) / x² = sinc(x / 2)² / 2. Other than that of
-    ``np.sinc``, the angle is in rad.
+    rotation vectors follows from it: (1 - cos x) / x² = sinc(x / 2)² / 2. The angle x is
+    in rad; ``np.sinc`` takes it divided by π.
 
     >>> float(sinc(0.0)), float(sinc(np.pi / 2)) == 2 / np.pi
     (1.0, True)
