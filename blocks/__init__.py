@@ -17,8 +17,8 @@ if TYPE_CHECKING:
         BridgeAmplifier as BridgeAmplifier,
         LeverAmplifier as LeverAmplifier,
     )
-    from flexure.blocks.flexures.assemblies.compound_guide import CompoundGuide as CompoundGuide
     from flexure.blocks.flexures.assemblies.flexure_assemblies import (
+        CompoundGuide as CompoundGuide,
         CrossPivot as CrossPivot,
         FoldedGuide as FoldedGuide,
         ParallelGuide as ParallelGuide,
@@ -71,10 +71,10 @@ if TYPE_CHECKING:
         LinearSpringDamper as LinearSpringDamper,
     )
     from flexure.blocks.forces.bushings.bushing import (
+        LinearBushing as LinearBushing,
         LinearBushingRollPitchYaw as LinearBushingRollPitchYaw,
     )
     from flexure.blocks.forces.bushings.general_bushing import GeneralBushing as GeneralBushing
-    from flexure.blocks.forces.bushings.gimbal_free_bushing import LinearBushing as LinearBushing
     from flexure.blocks.forces.coefficients.mounts import BushingConstants as BushingConstants
     from flexure.blocks.forces.contacts.contact import Contact as Contact
     from flexure.blocks.forces.contacts.contact_group import ContactGroup as ContactGroup
@@ -84,7 +84,7 @@ if TYPE_CHECKING:
         CompliantCoupling as CompliantCoupling,
     )
     from flexure.blocks.forces.on_joints.door_hinge import DoorHinge as DoorHinge
-    from flexure.blocks.forces.on_joints.hinge_constants import DoorHingeConfig as DoorHingeConfig
+    from flexure.blocks.forces.on_joints.hinge_law import DoorHingeConfig as DoorHingeConfig
     from flexure.blocks.forces.on_joints.joint_friction import JointFriction as JointFriction
     from flexure.blocks.forces.on_joints.joint_spring import JointSpring as JointSpring
     from flexure.blocks.forces.on_joints.joint_stop import JointStop as JointStop

@@ -281,9 +281,7 @@ class PIDController(LeafSystem):
         )
         self.integral = integral
         self.command = self.declare_cache_entry(
-            "command",
-            self.calc_command,
-            prerequisites=[self.integral, self.x, *self.inputs],
+            "command", self.calc_command, prerequisites=[self.integral, self.x, *self.inputs]
         )
 
     def _declare_sampled(self, clock: Periodic) -> None:

@@ -23,14 +23,7 @@ from flexure.diagrams.values.handles import Handle
 class LinearEquations(ContinuousOrSampled):
     """The matrices A, B, C, D and the input u that linear blocks share.
 
-    Attributes
-    ----------
-    A, B, C, D : NumericParameter or None
-        B is None when there are no inputs, D when nothing goes straight through.
-    u : InputPort or None
-        None when there are no inputs.
-    order, num_outputs : int
-        Numbers of states and outputs.
+    B and u are None when there are no inputs, D when nothing goes straight through.
     """
 
     def __init__(

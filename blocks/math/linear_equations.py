@@ -16,17 +16,6 @@ from flexure.diagrams.values.arrays import Array
 def inverse_3x3(A: Array) -> Array:
     """Return the inverse of a matrix with three rows: the adjugate over the determinant.
 
-    Parameters
-    ----------
-    A : array_like, shape (3, 3)
-        A matrix that is not singular.
-
-    Returns
-    -------
-    array, shape (3, 3)
-
-    Examples
-    --------
     >>> inverse_3x3([[2.0, 1.0, 1.0], [1.0, 2.0, 1.0], [1.0, 1.0, 2.0]])
     array([[ 0.75, -0.25, -0.25],
            [-0.25,  0.75, -0.25],
@@ -39,23 +28,8 @@ def inverse_3x3(A: Array) -> Array:
 def solve_3x3(A: Array, b: Array) -> Array:
     """Return the solution x of A x = b by Cramer's rule.
 
-    Parameters
-    ----------
-    A : array_like, shape (3, 3)
-        A matrix that is not singular.
-    b : array_like, shape (3,)
-        Right-hand side.
-
-    Returns
-    -------
-    array, shape (3,)
-
-    Notes
-    -----
     Errors are of the order of 1e-16 times the condition number of A, relative to the length of x.
 
-    Examples
-    --------
     >>> solve_3x3([[2.0, 0.0, 0.0], [0.0, 0.0, 4.0], [0.0, 5.0, 0.0]], [1.0, 2.0, 3.0])
     array([0.5, 0.6, 0.5])
     """
@@ -78,21 +52,10 @@ def ldl_factors(A: Array) -> tuple[Array, Array]:
         d_j = A_jj - Σ_k L_jk² d_k
         L_ij = (A_ij - Σ_k L_ik L_jk d_k) / d_j
 
-    Parameters
-    ----------
-    A : array_like, shape (n, n)
-        A symmetric matrix, of which the lower triangle is read. Without exchanges of rows, the
-        factors are accurate if A is positive definite.
+    Only the lower triangle of A is read. L is lower triangular with ones on the diagonal. Rows are
+    not exchanged, so the factors are accurate if A is positive definite; the pivots d are then
+    positive.
 
-    Returns
-    -------
-    L : array, shape (n, n)
-        Lower triangular, with ones on the diagonal.
-    d : array, shape (n,)
-        Pivots, positive if A is positive definite.
-
-    Examples
-    --------
     >>> L, d = ldl_factors([[4.0, 2.0], [2.0, 10.0]])
     >>> L
     array([[1. , 0. ],
@@ -113,19 +76,8 @@ def ldl_factors(A: Array) -> tuple[Array, Array]:
 def ldl_solve(L: Array, d: Array, b: Array) -> Array:
     """Return the solution x of L diag(d) Lᵀ x = b by substitution.
 
-    Parameters
-    ----------
-    L, d : array_like, shapes (n, n) and (n,)
-        Factors as `ldl_factors` gives them.
-    b : array_like, shape (n,) or (n, m)
-        One right-hand side, or one in each column.
+    L and d are the factors of `ldl_factors`. b is one right-hand side, or has one in each column.
 
-    Returns
-    -------
-    array, shape (n,) or (n, m)
-
-    Examples
-    --------
     >>> ldl_solve([[1.0, 0.0], [0.5, 1.0]], [4.0, 9.0], [8.0, 22.0])
     array([1., 2.])
     """
@@ -144,24 +96,12 @@ def ldl_solve(L: Array, d: Array, b: Array) -> Array:
 def solve_symmetric(A: Array, b: Array) -> Array:
     """Return the solution x of A x = b for a symmetric positive definite matrix.
 
-    Parameters
-    ----------
-    A : array_like, shape (n, n)
-        Symmetric and positive definite, such as a mass matrix; the lower triangle is read.
-    b : array_like, shape (n,) or (n, m)
-        One right-hand side, or one in each column.
+    Only the lower triangle of A, such as a mass matrix, is read. b is one right-hand side, or has
+    one in each column.
 
-    Returns
-    -------
-    array, shape (n,) or (n, m)
-
-    Notes
-    -----
     Errors are of the order of 1e-16 times the condition number of A. About n³/6 + n² products are
     needed for one right-hand side.
 
-    Examples
-    --------
     >>> solve_symmetric([[4.0, 2.0], [2.0, 10.0]], [8.0, 22.0])
     array([1., 2.])
     """
@@ -174,17 +114,6 @@ def mirrored(A: Array) -> Array:
     A product such as R I Rᵀ is symmetric but for rounding. Mirrored, it is so exactly, and in a
     matrix of symbols equal entries are one symbol.
 
-    Parameters
-    ----------
-    A : array_like, shape (n, n)
-        Of which the lower triangle is read.
-
-    Returns
-    -------
-    array, shape (n, n)
-
-    Examples
-    --------
     >>> mirrored([[1.0, 9.0], [2.0, 3.0]])
     array([[1., 2.],
            [2., 3.]])

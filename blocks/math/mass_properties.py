@@ -13,21 +13,12 @@ from flexure.diagrams.values.arrays import Array
 
 
 class MassProperties(NamedTuple):
-    """The spatial inertia M_SP of a body S about a point P, in ten numbers.
+    """The spatial inertia M_SP of a body S about a point P, in ten numbers."""
 
-    Attributes
-    ----------
-    mass : float or Symbol
-        In kg.
-    com : array, shape (3,)
-        Position p_PScm of the center of mass from P, in m.
-    inertia : array, shape (3, 3)
-        Rotational inertia I_SP about P in kg m², the matrix of the map from w to h. Its
-        off-diagonal entries are the negative products of inertia -∫ x y dm.
-    """
-
-    mass: Array
-    com: Array
+    mass: Array  # in kg
+    com: Array  # position p_PScm of the center of mass from P, in m
+    # Rotational inertia I_SP about P in kg m², the matrix of the map from w to h. Its off-diagonal
+    # entries are the negative products of inertia -∫ x y dm.
     inertia: Array
 
 
@@ -38,19 +29,8 @@ def shift_mass_properties(M_SP: MassProperties, p_PQ: Array) -> MassProperties:
 
         I_SQ = I_SP + m ((d · d - c · c) 1 - d dᵀ + c cᵀ)
 
-    Parameters
-    ----------
-    M_SP : MassProperties
-        Spatial inertia about P.
-    p_PQ : array_like, shape (3,)
-        Position of Q from P in m, expressed in the same frame.
+    The position p_PQ is in m and expressed in the same frame as M_SP.
 
-    Returns
-    -------
-    MassProperties
-
-    Examples
-    --------
     >>> ball = MassProperties(2.0, np.zeros(3), 0.1 * np.eye(3))
     >>> shift_mass_properties(ball, [1.0, 0.0, 0.0]).inertia
     array([[0.1, 0. , 0. ],
@@ -65,22 +45,8 @@ def shift_mass_properties(M_SP: MassProperties, p_PQ: Array) -> MassProperties:
 def rotate_mass_properties(R_AB: Array, M_SP_B: MassProperties) -> MassProperties:
     """Return the spatial inertia expressed in A, from that expressed in B.
 
-    p_A = R_AB p_B and I_A = R_AB I_B R_ABᵀ
+    p_A = R_AB p_B and I_A = R_AB I_B R_ABᵀ, about the same point. I_A is exactly symmetric.
 
-    Parameters
-    ----------
-    R_AB : array_like, shape (3, 3)
-        Rotation matrix.
-    M_SP_B : MassProperties
-        Spatial inertia about P, expressed in B.
-
-    Returns
-    -------
-    MassProperties
-        About the same point; the inertia is exactly symmetric.
-
-    Examples
-    --------
     >>> quarter = np.array([[0.0, -1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]])
     >>> rod = MassProperties(2.0, np.array([1.0, 0.0, 0.0]), np.diag([0.0, 3.0, 3.0]))
     >>> rotate_mass_properties(quarter, rod).inertia
@@ -101,18 +67,8 @@ def spatial_inertia_matrix(M_SP: MassProperties) -> Array:
         ⎡   I_SP    m [c]× ⎤
         ⎣ -m [c]×    m 1   ⎦
 
-    Parameters
-    ----------
-    M_SP : MassProperties
-        Spatial inertia about P.
+    It maps the spatial velocity at P to the spatial momentum about P.
 
-    Returns
-    -------
-    array, shape (6, 6)
-        Maps the spatial velocity at P to the spatial momentum about P.
-
-    Examples
-    --------
     >>> ball = MassProperties(2.0, np.array([1.0, 2.0, 3.0]), 40.0 * np.eye(3))
     >>> spatial_inertia_matrix(ball)
     array([[40.,  0.,  0.,  0., -6.,  4.],
@@ -136,22 +92,11 @@ def shift_inertia_matrix(M_P: Array, p_PQ: Array) -> Array:
         B_Q = B - S C
         A_Q = A + S C Sᵀ - S Bᵀ - B Sᵀ
 
-    Parameters
-    ----------
-    M_P : array_like, shape (6, 6)
-        A symmetric matrix that maps the spatial velocity (or acceleration) at P to the momentum
-        (or force) about P. It need not be that of a rigid body: articulated inertias are shifted
-        in the same way.
-    p_PQ : array_like, shape (3,)
-        Position of Q from P in m, expressed in the same frame.
+    ``M_P`` is symmetric, of shape (6, 6), and maps the spatial velocity (or acceleration) at P to
+    the momentum (or force) about P. It need not be that of a rigid body: articulated inertias are
+    shifted in the same way. The result is exactly symmetric. p_PQ is in m, expressed in the same
+    frame.
 
-    Returns
-    -------
-    array, shape (6, 6)
-        Exactly symmetric, if ``M_P`` is.
-
-    Examples
-    --------
     >>> ball = MassProperties(2.0, np.zeros(3), 0.1 * np.eye(3))
     >>> shift_inertia_matrix(spatial_inertia_matrix(ball), [1.0, 0.0, 0.0])[:3, :3]
     array([[0.1, 0. , 0. ],
@@ -168,22 +113,9 @@ def shift_inertia_matrix(M_P: Array, p_PQ: Array) -> Array:
 def rotate_inertia_matrix(R_AB: Array, M_B: Array) -> Array:
     """Return the matrix of an inertia expressed in A, from that expressed in B.
 
-    Each of its blocks is turned: R_AB X R_ABᵀ.
+    Each block of ``M_B``, a symmetric matrix as in `shift_inertia_matrix`, is turned: R_AB X R_ABᵀ.
+    The result is about the same point, and exactly symmetric.
 
-    Parameters
-    ----------
-    R_AB : array_like, shape (3, 3)
-        Rotation matrix.
-    M_B : array_like, shape (6, 6)
-        A symmetric matrix as in `shift_inertia_matrix`, about any point.
-
-    Returns
-    -------
-    array, shape (6, 6)
-        About the same point, and exactly symmetric.
-
-    Examples
-    --------
     >>> quarter = [[0.0, -1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]]
     >>> rod = MassProperties(2.0, np.zeros(3), np.diag([0.0, 3.0, 3.0]))
     >>> np.diag(rotate_inertia_matrix(quarter, spatial_inertia_matrix(rod)))
@@ -203,20 +135,9 @@ def spatial_momentum(M_SP: MassProperties, V_P: Array) -> Array:
         l = m (v + w × c)
         h = I_SP w + m c × v
 
-    Parameters
-    ----------
-    M_SP : MassProperties
-        Spatial inertia about P.
-    V_P : array_like, shape (6,)
-        Spatial velocity (w, v) at P, in rad/s and m/s, expressed in the same frame.
+    V_P is the spatial velocity (w, v) at P in rad/s and m/s, expressed in the same frame; the
+    momentum (h, l) is in kg m²/s and kg m/s.
 
-    Returns
-    -------
-    array, shape (6,)
-        Spatial momentum (h, l) in kg m²/s and kg m/s.
-
-    Examples
-    --------
     >>> ball = MassProperties(2.0, np.array([1.0, 0.0, 0.0]), 3.0 * np.eye(3))
     >>> spatial_momentum(ball, [0.0, 0.0, 1.0, 0.0, 1.0, 0.0])
     array([0., 0., 5., 0., 4., 0.])
@@ -230,20 +151,8 @@ def spatial_momentum(M_SP: MassProperties, V_P: Array) -> Array:
 def kinetic_energy(M_SP: MassProperties, V_P: Array) -> Array:
     """Return the kinetic energy ½ V · L of a body, which is the same for all points P.
 
-    Parameters
-    ----------
-    M_SP : MassProperties
-        Spatial inertia about P.
-    V_P : array_like, shape (6,)
-        Spatial velocity (w, v) at P, in rad/s and m/s, expressed in the same frame.
+    In J, from the spatial velocity (w, v) at P in rad/s and m/s, expressed in the same frame.
 
-    Returns
-    -------
-    float or Symbol
-        In J.
-
-    Examples
-    --------
     >>> ball = MassProperties(2.0, np.zeros(3), 3.0 * np.eye(3))
     >>> float(kinetic_energy(ball, [0.0, 0.0, 1.0, 0.0, 2.0, 0.0]))
     5.5

@@ -244,22 +244,8 @@ def quaternion_from_rotation(R_AB: Array) -> Array:
 def quaternion_rate_from_w_A(q_AB: Array, w_AB_A: Array) -> Array:
     """Return the rate of a quaternion, from the angular velocity in the parent frame.
 
-    q̇_AB = ½ (0, w_AB_A) ⊗ q_AB
+    q̇_AB = ½ (0, w_AB_A) ⊗ q_AB in 1/s, with w_AB_A in rad/s. It keeps the length of q_AB.
 
-    Parameters
-    ----------
-    q_AB : array_like, shape (4,)
-        A quaternion of any length, which this rate does not change.
-    w_AB_A : array_like, shape (3,)
-        Angular velocity of B in A, expressed in A, in rad/s.
-
-    Returns
-    -------
-    array, shape (4,)
-        In 1/s.
-
-    Examples
-    --------
     >>> quaternion_rate_from_w_A([0.0, 1.0, 0.0, 0.0], [2.0, 0.0, 2.0])
     array([-1.,  0.,  1.,  0.])
     """
@@ -278,22 +264,8 @@ def quaternion_rate_from_w_A(q_AB: Array, w_AB_A: Array) -> Array:
 def quaternion_rate_from_w_B(q_AB: Array, w_AB_B: Array) -> Array:
     """Return the rate of a quaternion, from the angular velocity in the child frame.
 
-    q̇_AB = ½ q_AB ⊗ (0, w_AB_B)
+    q̇_AB = ½ q_AB ⊗ (0, w_AB_B) in 1/s, with w_AB_B in rad/s. It keeps the length of q_AB.
 
-    Parameters
-    ----------
-    q_AB : array_like, shape (4,)
-        A quaternion of any length, which this rate does not change.
-    w_AB_B : array_like, shape (3,)
-        Angular velocity of B in A, expressed in B, in rad/s.
-
-    Returns
-    -------
-    array, shape (4,)
-        In 1/s.
-
-    Examples
-    --------
     >>> quaternion_rate_from_w_B([0.0, 1.0, 0.0, 0.0], [2.0, 0.0, 2.0])
     array([-1.,  0., -1.,  0.])
     """
@@ -314,20 +286,6 @@ def w_A_from_quaternion_rate(q_AB: Array, q_AB_rate: Array) -> Array:
 
     It is the vector part of ``2 q̇ ⊗ q* / |q|²``, in which a change of length has no effect.
 
-    Parameters
-    ----------
-    q_AB : array_like, shape (4,)
-        A quaternion that is not zero.
-    q_AB_rate : array_like, shape (4,)
-        Its rate in 1/s.
-
-    Returns
-    -------
-    array, shape (3,)
-        Angular velocity w_AB_A in rad/s.
-
-    Examples
-    --------
     >>> w_A_from_quaternion_rate([0.0, 1.0, 0.0, 0.0], [0.0, 0.0, 1.0, 0.0])
     array([0., 0., 2.])
     """
@@ -347,20 +305,6 @@ def w_B_from_quaternion_rate(q_AB: Array, q_AB_rate: Array) -> Array:
 
     It is the vector part of ``2 q* ⊗ q̇ / |q|²``, in which a change of length has no effect.
 
-    Parameters
-    ----------
-    q_AB : array_like, shape (4,)
-        A quaternion that is not zero.
-    q_AB_rate : array_like, shape (4,)
-        Its rate in 1/s.
-
-    Returns
-    -------
-    array, shape (3,)
-        Angular velocity w_AB_B in rad/s.
-
-    Examples
-    --------
     >>> w_B_from_quaternion_rate([0.0, 1.0, 0.0, 0.0], [0.0, 0.0, 1.0, 0.0])
     array([ 0.,  0., -2.])
     """
@@ -382,19 +326,9 @@ def half_rotation(q_AC: Array) -> Array:
 
         q_AB = (b, v / (2 b)),    b = √((1 + w) / 2)
 
-    Parameters
-    ----------
-    q_AC : array_like, shape (4,)
-        A unit quaternion of either sign.
+    The unit quaternion q_AC has either sign. The result is canonical, with half of the angle of
+    R_AC, at most π/2. It jumps where R_AC passes a half turn, because its axis does.
 
-    Returns
-    -------
-    array, shape (4,)
-        Canonical unit quaternion; its angle is half of that of R_AC and at most π/2. It jumps
-        where R_AC passes a half turn, because its axis does.
-
-    Examples
-    --------
     >>> half_rotation([0.0, 1.0, 0.0, 0.0])
     array([0.70710678, 0.70710678, 0.        , 0.        ])
     """
@@ -407,21 +341,10 @@ def modified_rodrigues(q_AC: Array) -> Array:
     """Return the vector σ = tan(θ/4) λ of a rotation by the angle θ about the axis λ.
 
     With the canonical quaternion (w, v), σ = v / (1 + w). It gives the angular velocity of the
-    frame B halfway between A and C: w_AB = ½ (w_AC - σ × w_AC).
+    frame B halfway between A and C: w_AB = ½ (w_AC - σ × w_AC). q_AC is a unit quaternion of either
+    sign. The vector has the same components in A, B and C. Its length is at most one, and it jumps
+    where R_AC passes a half turn.
 
-    Parameters
-    ----------
-    q_AC : array_like, shape (4,)
-        A unit quaternion of either sign.
-
-    Returns
-    -------
-    array, shape (3,)
-        The modified Rodrigues parameters, with the same components in A, B and C. Their length is
-        at most one, and they jump where R_AC passes a half turn.
-
-    Examples
-    --------
     >>> modified_rodrigues([0.0, 1.0, 0.0, 0.0])
     array([1., 0., 0.])
     """

@@ -156,17 +156,6 @@ def cos_pitch(rpy: Array) -> Array:
     Rates of the angles are up to 1/|cos p| times as large as the angular velocity. Drake refuses to
     compute them below 0.008 in its bushing, and below 0.001 in its ball joint.
 
-    Parameters
-    ----------
-    rpy : array_like, shape (3,)
-        Roll, pitch and yaw in rad.
-
-    Returns
-    -------
-    float or Symbol
-
-    Examples
-    --------
     >>> float(cos_pitch([0.1, 0.0, 0.3]))
     1.0
     """
@@ -182,18 +171,8 @@ def rpy_rate_matrix(rpy: Array) -> Array:
         N = ⎢    -sin y           cos y       0 ⎥
             ⎣ cos y tan p     sin y tan p     1 ⎦
 
-    Parameters
-    ----------
-    rpy : array_like, shape (3,)
-        Roll, pitch and yaw in rad, not in gimbal lock; see `cos_pitch`.
+    It is the inverse of `rpy_velocity_matrix`, and does not exist in gimbal lock; see `cos_pitch`.
 
-    Returns
-    -------
-    array, shape (3, 3)
-        Inverse of `rpy_velocity_matrix`.
-
-    Examples
-    --------
     >>> rpy_rate_matrix([0.1, 0.0, np.pi / 6]) @ [2.0, 0.0, 3.0]
     array([ 1.73205081, -1.        ,  3.        ])
     """
@@ -212,18 +191,8 @@ def rpy_velocity_matrix(rpy: Array) -> Array:
         N⁺ = ⎢ sin y cos p    cos y   0 ⎥
              ⎣   -sin p         0     1 ⎦
 
-    Parameters
-    ----------
-    rpy : array_like, shape (3,)
-        Roll, pitch and yaw in rad.
+    It is singular in gimbal lock.
 
-    Returns
-    -------
-    array, shape (3, 3)
-        Singular in gimbal lock.
-
-    Examples
-    --------
     >>> rpy_velocity_matrix([0.1, 0.0, np.pi / 6]) @ [2.0, 0.0, 3.0]
     array([1.73205081, 1.        , 3.        ])
     """
@@ -234,22 +203,8 @@ def rpy_velocity_matrix(rpy: Array) -> Array:
 
 
 def rpy_velocity_matrix_rate(rpy: Array, rpy_rate: Array) -> Array:
-    """Return dN⁺/dt, the rate of the matrix that `rpy_velocity_matrix` gives.
+    """Return dN⁺/dt in 1/s, the rate of the matrix that `rpy_velocity_matrix` gives.
 
-    Parameters
-    ----------
-    rpy : array_like, shape (3,)
-        Roll, pitch and yaw in rad.
-    rpy_rate : array_like, shape (3,)
-        Their rates in rad/s.
-
-    Returns
-    -------
-    array, shape (3, 3)
-        In 1/s.
-
-    Examples
-    --------
     >>> rpy_velocity_matrix_rate([0.1, 0.0, 0.0], [1.0, 2.0, 3.0]) @ [1.0, 2.0, 3.0]
     array([-6.,  3., -2.])
     """
@@ -269,22 +224,8 @@ def rpy_velocity_matrix_rate(rpy: Array, rpy_rate: Array) -> Array:
 def rpy_acceleration(rpy: Array, rpy_rate: Array, alpha_AB_A: Array) -> Array:
     """Return the accelerations of the angles: q̈ = N (α_AB_A - dN⁺/dt q̇) with q = (r, p, y).
 
-    Parameters
-    ----------
-    rpy : array_like, shape (3,)
-        Roll, pitch and yaw in rad, not in gimbal lock; see `cos_pitch`.
-    rpy_rate : array_like, shape (3,)
-        Their rates in rad/s.
-    alpha_AB_A : array_like, shape (3,)
-        Angular acceleration of B in A, expressed in A, in rad/s².
+    In rad/s², from rates in rad/s; not in gimbal lock, see `cos_pitch`.
 
-    Returns
-    -------
-    array, shape (3,)
-        In rad/s².
-
-    Examples
-    --------
     >>> rpy_acceleration([0.0, 0.0, 0.0], [1.0, 2.0, 3.0], [0.0, 0.0, 0.0])
     array([ 6., -3.,  2.])
     """

@@ -17,19 +17,6 @@ def shift_spatial_velocity(V_P: Array, p_PQ: Array) -> Array:
 
     V_Q = (w, v + w × p_PQ)
 
-    Parameters
-    ----------
-    V_P : array_like, shape (6,)
-        Spatial velocity (w, v) in rad/s and m/s.
-    p_PQ : array_like, shape (3,)
-        Position of Q from P in m.
-
-    Returns
-    -------
-    array, shape (6,)
-
-    Examples
-    --------
     >>> shift_spatial_velocity([0.0, 0.0, 2.0, 1.0, 0.0, 0.0], [3.0, 0.0, 0.0])
     array([0., 0., 2., 1., 6., 0.])
     """
@@ -42,19 +29,6 @@ def shift_spatial_force(F_P: Array, p_PQ: Array) -> Array:
 
     F_Q = (t - p_PQ × f, f). The power F · V of a force on a rigid body is the same at all points.
 
-    Parameters
-    ----------
-    F_P : array_like, shape (6,)
-        Spatial force (t, f) in N m and N.
-    p_PQ : array_like, shape (3,)
-        Position of Q from P in m.
-
-    Returns
-    -------
-    array, shape (6,)
-
-    Examples
-    --------
     >>> shift_spatial_force([0.0, 0.0, 2.0, 0.0, 1.0, 0.0], [3.0, 0.0, 0.0])
     array([ 0.,  0., -1.,  0.,  1.,  0.])
     """
@@ -67,19 +41,6 @@ def shift_spatial_momentum(L_P: Array, p_PQ: Array) -> Array:
 
     L_Q = (h - p_PQ × l, l)
 
-    Parameters
-    ----------
-    L_P : array_like, shape (6,)
-        Spatial momentum (h, l) in kg m²/s and kg m/s.
-    p_PQ : array_like, shape (3,)
-        Position of Q from P in m.
-
-    Returns
-    -------
-    array, shape (6,)
-
-    Examples
-    --------
     >>> shift_spatial_momentum([0.0, 0.0, 0.0, 0.0, 5.0, 0.0], [-2.0, 0.0, 0.0])
     array([ 0.,  0., 10.,  0.,  5.,  0.])
     """
@@ -89,19 +50,6 @@ def shift_spatial_momentum(L_P: Array, p_PQ: Array) -> Array:
 def rotate_spatial(R_AB: Array, V_B: Array) -> Array:
     """Return a spatial vector expressed in A, from its components in B: (R_AB w, R_AB v).
 
-    Parameters
-    ----------
-    R_AB : array_like, shape (3, 3)
-        Rotation matrix.
-    V_B : array_like, shape (6,)
-        Spatial velocity, force or momentum, expressed in B.
-
-    Returns
-    -------
-    array, shape (6,)
-
-    Examples
-    --------
     >>> quarter = [[0.0, -1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]]
     >>> rotate_spatial(quarter, [1.0, 0.0, 0.0, 0.0, 2.0, 0.0])
     array([ 0.,  1.,  0., -2.,  0.,  0.])
@@ -119,22 +67,9 @@ def relative_velocity(
         w_AB = w_WB - w_WA
         v_ABo = v_WBo - v_WAo - w_WA × p_AB
 
-    The second is the rate of the position p_AB as it is seen in A.
+    The second is the rate of the position p_AB as it is seen in A. Poses (R, p) and velocities are
+    given in W; the result (w, v) of B in A at Bo is expressed in A.
 
-    Parameters
-    ----------
-    X_WA, X_WB : tuple of array_like, shapes (3, 3) and (3,)
-        Poses (R, p) of the frames.
-    V_WA, V_WB : array_like, shape (6,)
-        Their spatial velocities in W, expressed in W.
-
-    Returns
-    -------
-    array, shape (6,)
-        Spatial velocity (w, v) of B in A at Bo, expressed in A.
-
-    Examples
-    --------
     Seen from a turntable, a point at rest goes round backwards:
 
     >>> turntable, point = (np.eye(3), [0.0, 0.0, 0.0]), (np.eye(3), [3.0, 0.0, 0.0])
@@ -149,24 +84,11 @@ def relative_velocity(
 def motion_cross_motion(V: Array, M: Array) -> Array:
     """Return V × M: the rate of a motion M that is fixed in a body with the velocity V.
 
-    (w, v) × (m, n) = (w × m, w × n + v × m)
+    (w, v) × (m, n) = (w × m, w × n + v × m), at one point and expressed in one frame.
 
-    Parameters
-    ----------
-    V, M : array_like, shape (6,)
-        Spatial velocities at one point, expressed in one frame.
-
-    Returns
-    -------
-    array, shape (6,)
-
-    Notes
-    -----
     The operators are those of R. Featherstone, Rigid Body Dynamics Algorithms, Springer 2008,
     section 2.9.
 
-    Examples
-    --------
     >>> motion_cross_motion([0.0, 0.0, 1.0, 0.0, 0.0, 0.0], [0.0, 0.0, 0.0, 2.0, 0.0, 0.0])
     array([0., 0., 0., 0., 2., 0.])
     """
@@ -178,25 +100,11 @@ def motion_cross_motion(V: Array, M: Array) -> Array:
 def motion_cross_force(V: Array, F: Array) -> Array:
     """Return V ×* F: the rate of a force F that is fixed in a body with the velocity V.
 
-    (w, v) ×* (t, f) = (w × t + v × f, w × f), so that (V × M) · F = -M · (V ×* F).
+    (w, v) ×* (t, f) = (w × t + v × f, w × f), so that (V × M) · F = -M · (V ×* F). F, a force or
+    momentum, is about the same point and expressed in the same frame.
 
-    Parameters
-    ----------
-    V : array_like, shape (6,)
-        Spatial velocity.
-    F : array_like, shape (6,)
-        Spatial force or momentum at the same point, expressed in the same frame.
-
-    Returns
-    -------
-    array, shape (6,)
-
-    Notes
-    -----
     The source is that of `motion_cross_motion`.
 
-    Examples
-    --------
     >>> motion_cross_force([0.0, 0.0, 0.0, 1.0, 0.0, 0.0], [0.0, 0.0, 0.0, 0.0, 2.0, 0.0])
     array([0., 0., 2., 0., 0., 0.])
     """

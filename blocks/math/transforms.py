@@ -98,17 +98,6 @@ def relative_pose(X_WA: tuple[Array, Array], X_WB: tuple[Array, Array]) -> Rigid
     R_AB = R_WAᵀ R_WB and p_AB_A = R_WAᵀ (p_WB - p_WA). The two positions are subtracted first, so
     that nothing is lost far from the origin of W.
 
-    Parameters
-    ----------
-    X_WA, X_WB : tuple of array_like, shapes (3, 3) and (3,)
-        Two poses (R, p).
-
-    Returns
-    -------
-    RigidTransform
-
-    Examples
-    --------
     >>> quarter = [[0.0, -1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]]
     >>> relative_pose((quarter, [1.0, 2.0, 3.0]), (quarter, [2.0, 2.0, 3.0])).p
     array([ 0., -1.,  0.])
@@ -120,22 +109,8 @@ def relative_pose(X_WA: tuple[Array, Array], X_WB: tuple[Array, Array]) -> Rigid
 
 
 def transform_point(X_AB: tuple[Array, Array], p_BQ: Array) -> Array:
-    """Return the position p_AQ_A = p_AB_A + R_AB p_BQ_B of a point Q.
+    """Return the position p_AQ_A = p_AB_A + R_AB p_BQ_B of a point Q, from that expressed in B.
 
-    Parameters
-    ----------
-    X_AB : tuple of array_like, shapes (3, 3) and (3,)
-        A pose (R, p).
-    p_BQ : array_like, shape (3,)
-        Position of Q from Bo, expressed in B, in m.
-
-    Returns
-    -------
-    array, shape (3,)
-        Position of Q from Ao, expressed in A, in m.
-
-    Examples
-    --------
     >>> quarter = [[0.0, -1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]]
     >>> transform_point((quarter, [1.0, 2.0, 3.0]), [1.0, 0.0, 0.0])
     array([1., 3., 3.])

@@ -11,19 +11,8 @@ from flexure.diagrams.values.arrays import Array
 def dot(a: Array, b: Array) -> Array:
     """Return the scalar product a · b, summed from left to right.
 
-    Unlike ``a @ b`` it gives the same bits for floats and for symbols.
+    Unlike ``a @ b`` it gives the same bits for floats and for symbols, up to 7 components.
 
-    Parameters
-    ----------
-    a, b : array_like, shape (n,)
-        Two vectors of fewer than 8 components.
-
-    Returns
-    -------
-    float or Symbol
-
-    Examples
-    --------
     >>> float(dot([1.0, 2.0, 3.0], [4.0, 5.0, 6.0]))
     32.0
     """
@@ -33,18 +22,8 @@ def dot(a: Array, b: Array) -> Array:
 def cross(a: Array, b: Array) -> Array:
     """Return the vector product a × b.
 
-    Parameters
-    ----------
-    a, b : array_like, shape (3,)
-        Two vectors expressed in one frame. In place of one of them, a matrix of shape (3, n) gives
-        the products with each of its columns.
+    In place of one of them, a matrix of shape (3, n) gives the products with each of its columns.
 
-    Returns
-    -------
-    array, shape (3,) or (3, n)
-
-    Examples
-    --------
     >>> cross([1.0, 0.0, 0.0], [0.0, 1.0, 0.0])
     array([0., 0., 1.])
     """
@@ -56,17 +35,6 @@ def cross(a: Array, b: Array) -> Array:
 def skew(a: Array) -> Array:
     """Return the matrix [a]× of the vector product: ``skew(a) @ b = a × b``.
 
-    Parameters
-    ----------
-    a : array_like, shape (3,)
-        A vector.
-
-    Returns
-    -------
-    array, shape (3, 3)
-
-    Examples
-    --------
     >>> skew([1.0, 2.0, 3.0])
     array([[ 0., -3.,  2.],
            [ 3.,  0., -1.],
@@ -81,19 +49,6 @@ def axial_matrix(a: Array, b: Array, c: Array, v: Array) -> Array:
 
     Rotations about v and the rate matrices of rotation vectors are of this kind.
 
-    Parameters
-    ----------
-    a, b, c : float or Symbol
-        Weights of the three parts.
-    v : array_like, shape (3,)
-        A vector.
-
-    Returns
-    -------
-    array, shape (3, 3)
-
-    Examples
-    --------
     >>> axial_matrix(1.0, 2.0, 3.0, [0.0, 0.0, 1.0])
     array([[ 1., -2.,  0.],
            [ 2.,  1.,  0.],

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, cast
+from typing import Any, Literal, TypeAlias, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -124,3 +124,16 @@ def refusal(
         found=found,
         remedy=remedy,
     )
+
+
+#: Name of an axis.
+Axis: TypeAlias = Literal["x", "y", "z"]
+
+
+def is_axis(name: str, attempt: str, remedy: str | None = None) -> npt.NDArray[np.bool_]:
+    """Return for each axis whether it is the named one."""
+    if not is_one_of(name, ("x", "y", "z")):
+        raise DeclarationError(
+            attempt, expected=f"one of the axes {quoted('xyz')}", found=repr(name), remedy=remedy
+        )
+    return np.array([name == each for each in "xyz"])

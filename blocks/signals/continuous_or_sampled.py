@@ -35,18 +35,10 @@ def sampling(block: LeafSystem, period: float | None, offset: float) -> Periodic
 
 
 class ContinuousOrSampled(LeafSystem):
-    """Base class of blocks with one state x, which has the same form in both kinds of time.
-
-    Attributes
-    ----------
-    x : ContinuousState or DiscreteState
-        State "x".
-    period : float or None
-        Sampling period in s; None in continuous time.
-    """
+    """Base class of blocks with one state x, which has the same form in both kinds of time."""
 
     x: ContinuousState | DiscreteState
-    period: float | None
+    period: float | None  # in s; None in continuous time
 
     def declare_x(
         self,

@@ -175,22 +175,9 @@ class GainSchedule(LeafSystem):
 
 
 def interpolated(u: Array, points: FloatArray, values: Array, extrapolate: str) -> Array:
-    """Return what is on straight lines between values at points.
+    """Return what is on straight lines between values at points, which increase strictly.
 
-    Parameters
-    ----------
-    u : array, shape (n,)
-        Where to look.
-    points : array, shape (k,)
-        Strictly increasing.
-    values : array, shape (k,)
-        At the points.
-    extrapolate : {"hold", "linear"}
-        What is beyond the points: the last value, or the last line.
-
-    Returns
-    -------
-    array, shape (n,)
+    Beyond the points it is the last value ("hold"), or on the last line ("linear").
     """
     y = np.interp(u, points, values)
     if extrapolate == "hold":

@@ -27,13 +27,7 @@ _SQUARINGS = 11
 
 
 class SampledNoise(LeafSystem):
-    """Base class of noises: the stream of random numbers w_k, and the state (k, sample).
-
-    Parameters
-    ----------
-    name : str
-        Name within the surrounding diagram.
-    """
+    """Base class of noises: the stream of random numbers w_k, and the state (k, sample)."""
 
     def declare_samples(
         self, seed: int, period: float, size: int, distribution: str, doc: str

@@ -28,12 +28,7 @@ if TYPE_CHECKING:
 class Profile(LeafSystem):
     """Base class of profiles: start time, both ends and the outputs.
 
-    Parameters
-    ----------
-    name, at, to, initial
-        As those of `TrapezoidalProfile`.
-    **others : array_like
-        What else has a size.
+    ``others`` are what else has a size.
     """
 
     def __init__(

@@ -32,18 +32,9 @@ _DENOMINATOR = (0.0002280785768, 0.001469637401, -0.2408652509, 1.958226642, 4.3
 def uniform(seed: Array, counter: Array) -> Array:
     """Return numbers that are evenly spread over the open interval from 0 to 1.
 
-    Parameters
-    ----------
-    seed, counter : float or array_like
-        Integers from 0 to 2^53 - 1. Other seeds, and other counters, give independent numbers.
+    Seed and counter are integers from 0 to 2^53 - 1. Other seeds, and other counters, give
+    independent numbers. These are odd multiples of 2^-53, symmetric around 1/2.
 
-    Returns
-    -------
-    float, Symbol or array
-        Odd multiples of 2^-53, symmetric around 1/2.
-
-    Examples
-    --------
     >>> uniform(7.0, np.arange(3.0)).round(6)
     array([0.673928, 0.038137, 0.473713])
     """
@@ -59,13 +50,6 @@ def uniform(seed: Array, counter: Array) -> Array:
 def normal_quantile(probability: Array) -> Array:
     """Return the quantile of the normal distribution with mean 0 and variance 1, within 1e-7.
 
-    Parameters
-    ----------
-    probability : float or array_like
-        What `uniform` gives.
-
-    Examples
-    --------
     >>> normal_quantile(np.array([0.025, 0.5, 0.975])).round(6)
     array([-1.959964,  0.      ,  1.959964])
     """

@@ -157,7 +157,8 @@ def _table(source: Any, signals: _Signals, time: str, attempt: str) -> Columns:
     if isinstance(source, (str, os.PathLike)):
         return read_table(file_path(source, attempt), attempt)
     if isinstance(source, Mapping):
-        return spread({str(name): _array(each, attempt) for name, each in source.items()})
+        what = f"{attempt} with these values"
+        return spread({str(name): as_numbers(each, what) for name, each in source.items()})
     if hasattr(source, "columns") and hasattr(source, "iloc"):  # a DataFrame
         values = {str(name): source.iloc[:, k].to_numpy() for k, name in enumerate(source.columns)}
         index = {str(source.index.name): source.index.to_numpy()} if source.index.name else {}
@@ -173,10 +174,6 @@ def _table(source: Any, signals: _Signals, time: str, attempt: str) -> Columns:
         expected=f"the name of a file ({FORMATS}), columns by name, a DataFrame or a result",
         found=shown(source),
     )
-
-
-def _array(values: Any, attempt: str) -> FloatArray:
-    return as_numbers(values, f"{attempt} with these values")
 
 
 def _by_port(signals: _Signals, attempt: str) -> dict[str, str]:

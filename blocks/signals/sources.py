@@ -24,16 +24,7 @@ from flexure.diagrams.values.handles import Handle
 if TYPE_CHECKING:
     from flexure.diagrams.contexts.context import Context
 
-__all__ = [
-    "Chirp",
-    "Constant",
-    "Ramp",
-    "Sine",
-    "Square",
-    "Step",
-    "TimeFunction",
-    "Trajectory",
-]
+__all__ = ["Chirp", "Constant", "Ramp", "Sine", "Square", "Step", "TimeFunction", "Trajectory"]
 
 
 class Constant(LeafSystem):
@@ -378,11 +369,7 @@ class TimeFunction(LeafSystem):
     """
 
     def __init__(
-        self,
-        name: str,
-        function: Callable[[Any], Any],
-        size: int = 1,
-        breaks: npt.ArrayLike = (),
+        self, name: str, function: Callable[[Any], Any], size: int = 1, breaks: npt.ArrayLike = ()
     ) -> None:
         super().__init__(name)
         if not callable(function):

@@ -60,12 +60,7 @@ def bare(name: str) -> str:
 def read_table(path: str, attempt: str) -> Columns:
     """Read the columns of a file in one of the formats.
 
-    Raises
-    ------
-    ValueRefusedError
-        When the file cannot be read, or is no table of numbers.
-    MissingExtraError
-        When a Parquet or Arrow file is read without pyarrow.
+    Refuses files that cannot be read, or are no tables of numbers. Parquet and Arrow need pyarrow.
     """
     suffix = Path(path).suffix.lower()
     read = {".npz": _npz, ".mat": _mat, ".parquet": _arrow, ".arrow": _arrow, ".feather": _arrow}

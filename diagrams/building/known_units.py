@@ -35,11 +35,6 @@ class KnownUnits:
     class. Where one of them has a declared unit, those of the others follow. Where declared units
     contradict each other, or relations do, as in the loop of an integrator that feeds itself,
     nothing follows.
-
-    Parameters
-    ----------
-    system : System
-        A system, or any one inside of it.
     """
 
     def __init__(self, system: System) -> None:

@@ -54,13 +54,7 @@ def _open_locks() -> None:
 
 
 class Once(Generic[_T]):
-    """A function that makes its result once for each choice of arguments, whichever thread asks.
-
-    Parameters
-    ----------
-    make : callable
-        The function, which takes positional arguments.
-    """
+    """A function that makes its result once for each choice of arguments, whichever thread asks."""
 
     def __init__(self, make: Callable[..., _T]) -> None:
         self._make = make
@@ -90,12 +84,8 @@ class Kept:
     """A cache of results with a limited size, from which newer results displace older ones.
 
     The caller states the size of a result, in any unit. The least recently used result is removed
-    first, and a result larger than the cache is not stored. A copy is empty.
-
-    Parameters
-    ----------
-    room : int
-        How large all that is kept may be together.
+    first, and a result larger than the cache is not stored. A copy is empty. ``room`` limits the
+    sum of all sizes.
     """
 
     def __init__(self, room: int) -> None:

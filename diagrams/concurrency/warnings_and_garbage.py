@@ -21,12 +21,8 @@ class Silence:
     """Ignores the warnings of one thread inside of ``with`` blocks.
 
     The filter that it adds stays. It is for a category of warnings to which every warning belongs
-    that is given inside of a block, and no other.
-
-    Parameters
-    ----------
-    message : str
-        A regular expression for the beginnings of the warnings that are meant; all when empty.
+    that is given inside of a block, and no other. ``message`` is a regular expression for the
+    beginnings of the warnings that are meant; all when empty.
     """
 
     def __init__(self, message: str = "") -> None:

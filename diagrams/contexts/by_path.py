@@ -19,14 +19,7 @@ _Value = TypeVar("_Value")
 class ByPath(dict[str, _Value]):
     """A dictionary by path in which handles and other names of the same place lead there, too.
 
-    Parameters
-    ----------
-    system : System
-        The system whose places the paths name.
-    entries : mapping
-        The entries, by path.
-    what : str
-        What is looked for, for messages.
+    ``what`` says in messages what is looked for.
     """
 
     def __init__(self, system: System, entries: Mapping[str, _Value], what: str) -> None:

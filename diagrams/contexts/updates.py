@@ -27,12 +27,8 @@ def run_updates(due: Iterable[tuple[LeafContext, Event]]) -> bool:
     """Run update handlers on unchanged values, then write their results.
 
     When two handlers write the same state, the later one wins. When a handler fails or returns
-    something unusable, nothing is written.
-
-    Returns
-    -------
-    bool
-        Whether any value changed; abstract values, which may not be comparable, count as changed.
+    something unusable, nothing is written. Returns whether any value changed; abstract values,
+    which may not be comparable, count as changed.
     """
     results: dict[Any, tuple[LeafContext, Any]] = {}
     for leaf, event in due:

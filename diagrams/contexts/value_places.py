@@ -133,13 +133,7 @@ def is_signal(handle: Any) -> bool:
 
 
 def path_of(way: Way) -> str:
-    """Return the path that a value is called by.
-
-    Raises
-    ------
-    UnknownNameError
-        When it is neither a path nor a handle.
-    """
+    """Return the path that a value is called by; refuse what is neither a path nor a handle."""
     if isinstance(way, (str, Handle, Located)):
         return way if isinstance(way, str) else way.path
     raise _no_way(way)
@@ -156,15 +150,8 @@ def several(ways: Way | Iterable[Way]) -> list[Way]:
 def find_place(system: System, way: Way, takes: Callable[[Any], bool] | None = None) -> Place:
     """Return the place of a value by its path below a system, or by its handle.
 
-    Parameters
-    ----------
-    system : System
-        Where a path begins.
-    way : Handle, Located or str
-        What leads to the value.
-    takes : callable, optional
-        ``takes(handle) -> bool`` tells which handles the caller can use. Only these are suggested
-        when a path leads nowhere; all others are found, too.
+    ``takes(handle)`` tells which handles the caller can use. Only these are suggested when a path
+    leads nowhere; all others are found, too.
     """
     if not isinstance(way, str):
         if isinstance(way, Located):
@@ -197,13 +184,7 @@ def members_of(system: System, way: Way) -> list[Way]:
 
 
 def untied(context: Context, way: Way) -> list[Way]:
-    """Return the parameters that a path or handle ties together; else what is given.
-
-    Raises
-    ------
-    ContextError
-        When they differ in the context.
-    """
+    """Return the parameters that a path or handle ties, which must be equal; else itself."""
     tied = tied_at(context.system, way)
     if tied is not None:
         tied(context)

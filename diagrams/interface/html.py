@@ -111,18 +111,10 @@ def rows_of(
     numeric: Iterable[int] = (),
     edges: tuple[Iterable[int], Iterable[int]] = ((), ()),
 ) -> str:
-    """Return a table of texts.
+    """Return a table of texts, of which the first cell of each row is what the row is called.
 
-    Parameters
-    ----------
-    rows : sequence of sequence of str
-        The first cell of each is what the row is called.
-    head : sequence of str
-        Names of the columns.
-    numeric : iterable of int
-        Columns of numbers, which stand to the right.
-    edges : tuple of iterable of int
-        Columns and rows that a line separates from what is before them.
+    Numeric columns stand to the right. ``edges`` are the columns and rows that a line separates
+    from what is before them.
     """
     columns, across = map(set, edges)
     looks = {"n": set(numeric), "edge": columns, "s": _short_columns(rows)}

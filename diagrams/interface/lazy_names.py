@@ -28,17 +28,8 @@ _OWN_IMPORTS = {"TYPE_CHECKING", "imported_names", "on_demand"}
 def imported_names(file: str, package: str) -> dict[str, str]:
     """Return what a module imports for type checkers, which is its table of names.
 
-    Parameters
-    ----------
-    file : str
-        The file of the module, with the imports ``X as X`` in its block ``if TYPE_CHECKING:``.
-    package : str
-        The package that they import from.
-
-    Returns
-    -------
-    dict
-        By the name of each module in the package, the names with spaces between them.
+    The file has the imports ``X as X`` from the package in its block ``if TYPE_CHECKING:``. The
+    table has, by the name of each module in the package, the names with spaces between them.
     """
     source = Path(file).read_text("utf-8").partition("\nif TYPE_CHECKING:\n")[2]
     line = re.compile(
@@ -60,25 +51,12 @@ def on_demand(
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """Return ``__getattr__`` and ``__dir__`` of a package, which Python calls where they exist.
 
-    Its ``__all__`` has all names, if it does not set another one.
+    Its ``__all__`` has all names, if it does not set another one. ``names`` is a table as from
+    `imported_names`, whose modules are counted from ``root``, by default the package itself.
+    ``elsewhere`` are modules in the package that offer names of their own: an error about one of
+    these names, or about a member of a class that is imported, says where it is. ``synonyms`` is
+    the module in the package whose ``SYNONYMS`` give, by other words, the names of the package.
 
-    Parameters
-    ----------
-    package : str
-        Full name of the package.
-    names : mapping
-        What each of its modules contributes: by the name of the module in the package, the names
-        with spaces between them.
-    elsewhere : sequence of str
-        Modules in the package that offer names of their own. An error about one of these names, or
-        about a member of a class that is imported, says where it is.
-    synonyms : str, optional
-        Module in the package whose ``SYNONYMS`` give, by other words, the names of the package.
-    root : str, optional
-        Package that ``names`` counts its modules from; by default, ``package``.
-
-    Examples
-    --------
     >>> from flexure import blocks
     >>> getattr_, dir_ = on_demand("flexure.blocks", {"signals.sources": "Ramp Step"})
     >>> getattr_("Ramp") is blocks.Ramp
@@ -166,8 +144,6 @@ class Deferred:
 
     Pictures are such methods: they need modules that no computation needs.
 
-    Examples
-    --------
     >>> class Text(str):
     ...     words = Deferred("shlex").split
     >>> Text("two words").words()

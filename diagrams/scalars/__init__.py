@@ -47,15 +47,13 @@ from flexure.diagrams.scalars.expressions.functions import (
     array as array,
     clip as clip,
     is_symbolic as is_symbolic,
+    refuse_where as refuse_where,
     sinc as sinc,
+    skip_where as skip_where,
     symbols as symbols,
     vanishing as vanishing,
     where as where,
     with_slope_of as with_slope_of,
-)
-from flexure.diagrams.scalars.expressions.guards import (
-    refuse_where as refuse_where,
-    skip_where as skip_where,
 )
 from flexure.diagrams.scalars.expressions.solutions import solved as solved
 from flexure.diagrams.scalars.notations.latex import (

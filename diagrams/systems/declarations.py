@@ -21,8 +21,12 @@ from flexure.diagrams.systems.system import MadeByBase, System
 from flexure.diagrams.values.arrays import Distribution, FloatArray, Problem, check_name, check_size
 from flexure.diagrams.values.events import Event, EventKind, PublishHandler, Recorder, Trigger
 from flexure.diagrams.values.handles import Handle, put_first
-from flexure.diagrams.values.parameters import AbstractParameter, NumericParameter
-from flexure.diagrams.values.relations import Comparison, Relation
+from flexure.diagrams.values.parameters import (
+    AbstractParameter,
+    Comparison,
+    NumericParameter,
+    Relation,
+)
 from flexure.diagrams.values.state import (
     AbstractState,
     ContinuousState,
@@ -51,11 +55,6 @@ class DeclaringSystem(System):
 
     Every declaration, except of events and records, has a unique name within the block and returns
     a handle. A block cannot declare anything after it is in use.
-
-    Parameters
-    ----------
-    name : str
-        Name within the surrounding diagram.
     """
 
     numeric_parameters: list[NumericParameter]
@@ -251,13 +250,9 @@ class DeclaringSystem(System):
         ContinuousState
             The handle.
         """
-        if self.continuous_state is not None:
-            raise DeclarationError(
-                f"Cannot declare a second continuous state in '{self.label}'",
-                expected="one declaration",
-                found=f"'{self.continuous_state.full_name}'",
-                remedy="Give all sizes in one call",
-            )
+        earlier = self.continuous_state
+        found = "" if earlier is None else f"'{earlier.full_name}'"
+        self._refuse_second("continuous state", earlier, "Give all sizes in one call", found)
         state = self._register(
             [],
             name,
@@ -313,13 +308,8 @@ class DeclaringSystem(System):
         computed after every step, so they should be cheap.
         """
         self._refuse_when_frozen("a projection")
-        if self.projection is not None:
-            raise DeclarationError(
-                f"Cannot declare a second projection of '{self.label}'",
-                expected="one declaration",
-                found="two of them",
-                remedy="Return all deviations from one function",
-            )
+        remedy = "Return all deviations from one function"
+        self._refuse_second("projection", self.projection, remedy)
         self.projection = Projection(self, size, deviations, projected, describe)
 
     def declare_tally(self, calc: Callable[[Any], Any], *, size: int = 1) -> None:
@@ -338,13 +328,7 @@ class DeclaringSystem(System):
             computes the time derivatives of these states, which are usually zero.
         """
         self._refuse_when_frozen("a tally")
-        if self.tally is not None:
-            raise DeclarationError(
-                f"Cannot declare a second tally of '{self.label}'",
-                expected="one declaration",
-                found="two of them",
-                remedy="Return all quantities from one function",
-            )
+        self._refuse_second("tally", self.tally, "Return all quantities from one function")
         self.tally = Tally(self, size, calc)
 
     def declare_discrete_state(
@@ -590,6 +574,13 @@ class DeclaringSystem(System):
         items.append(item)
         self._names[name] = item
         return item
+
+    def _refuse_second(
+        self, what: str, earlier: object, remedy: str, found: str = "two of them"
+    ) -> None:
+        if earlier is not None:
+            attempt = f"Cannot declare a second {what} in '{self.label}'"
+            raise DeclarationError(attempt, expected="one declaration", found=found, remedy=remedy)
 
     def _refuse_when_frozen(self, subject: str) -> None:
         if self._frozen:

@@ -36,8 +36,6 @@ Node: TypeAlias = tuple[str, str]
 def graph_of(diagram: Diagram) -> nx.DiGraph:
     """Return the wiring of a diagram, with paths counted from this diagram.
 
-    Examples
-    --------
     >>> import networkx as nx
     >>> import flexure as fx
     >>> builder = fx.DiagramBuilder("loop")

@@ -30,58 +30,20 @@ _ROOM = 200_000  # slots and nodes of traces, which take less than 100 MB
 class Layout:
     """Where everything is in a context of one root system.
 
-    Parameters
-    ----------
-    root : System
-        The system.
-    cuts : sequence of InputPort or OutputPort, optional
-        Where wires are cut: what reads a wire beyond such a port reads a slot that only holds a
-        value. An input port is cut off from what feeds it, an output port from all that read it.
-    kept : Kept, optional
-        That of the layout without cuts.
-
-    Attributes
-    ----------
-    root : System
-        The system that contexts with this layout belong to.
-    cuts : dict
-        The slot that is read beyond each cut.
-    leaves : list of LeafSystem
-        All leaves in the order in which they were added, depth first.
-    position : dict
-        Position of each leaf in `leaves`.
-    x_slices : list of slice
-        Where the continuous state of each leaf is in the state vector of the root.
-    dynamic, projecting, tallying : list of int
-        Positions of the leaves with continuous state, of those that project theirs, and of those
-        that add up what projections change.
-    sources : list of list of int
-        For each leaf, the slot that feeds each of its inputs.
-    slot_port : list
-        The port or cache entry behind each slot.
-    slot_leaf : list of int
-        Position of the leaf that computes a slot; -1 for slots that only hold a value.
-    needs : list of list of int
-        Slots that each slot reads.
-    masks : list of int
-        Kinds of values that each slot depends on, as a bit mask.
-    rank : list of int
-        Position of each slot in a topological order of `needs`.
-    kept : Kept
-        What was made of this layout and of those of the same root with cuts: these themselves, and
-        what solvers know of them.
+    Wires are cut beyond the ports in ``cuts``: blocks that read such a wire read a slot that only
+    holds a value. An input port is cut off from what feeds it, an output port from all that read
+    it. ``kept`` is that of the layout without cuts.
     """
 
     def __init__(
-        self,
-        root: System,
-        cuts: Sequence[InputPort | OutputPort] = (),
-        kept: Kept | None = None,
+        self, root: System, cuts: Sequence[InputPort | OutputPort] = (), kept: Kept | None = None
     ) -> None:
         self.root = root
+        # What was made of this layout and of those of the same root with cuts: these themselves,
+        # and what solvers know of them.
         self.kept = Kept(_ROOM) if kept is None else kept
-        self.cuts: dict[InputPort | OutputPort, int] = {}
-        self.leaves = leaves_of(root)
+        self.cuts: dict[InputPort | OutputPort, int] = {}  # the slot that is read beyond each cut
+        self.leaves = leaves_of(root)  # in the order in which they were added, depth first
         self.position: dict[System, int] = {leaf: k for k, leaf in enumerate(self.leaves)}
         self._place_states()
         self._place_slots()
@@ -94,7 +56,9 @@ class Layout:
 
     def _place_states(self) -> None:
         """Lay the continuous states of the leaves end to end."""
-        self.x_slices: list[slice] = []
+        self.x_slices: list[slice] = []  # of each leaf in the state vector of the root
+        # Positions of the leaves with continuous state, of those that project theirs, and of those
+        # that add up what projections change.
         self.dynamic: list[int] = []
         self.projecting: list[int] = []
         self.tallying: list[int] = []
@@ -121,8 +85,8 @@ class Layout:
 
     def _place_slots(self) -> None:
         """Give every slot its number and find the slot behind every input of every leaf."""
-        self.slot_port: list[Any] = []
-        self.slot_leaf: list[int] = []
+        self.slot_port: list[Any] = []  # the port or cache entry behind each slot
+        self.slot_leaf: list[int] = []  # the leaf that computes it; -1 for slots that hold a value
         self.output_base: list[int] = []
         self.entry_base: list[int] = []
         for k, leaf in enumerate(self.leaves):
@@ -210,7 +174,7 @@ class Layout:
 
     def _find_needs(self) -> None:
         """Find what each slot reads of its own leaf, and so which slots it needs."""
-        self.needs: list[list[int]] = []
+        self.needs: list[list[int]] = []  # slots that each slot reads
         self.own_masks: list[int] = []
         for slot, port in enumerate(self.slot_port):
             k = self.slot_leaf[slot]
@@ -237,8 +201,8 @@ class Layout:
                     order.append(reader)
         if len(order) < len(waiting):
             raise self._loop_error()
-        self.rank = [0] * len(order)
-        self.masks = list(self.own_masks)
+        self.rank = [0] * len(order)  # position of each slot in a topological order
+        self.masks = list(self.own_masks)  # kinds of values that each slot depends on, as bits
         for rank, slot in enumerate(order):
             self.rank[slot] = rank
             for need in self.needs[slot]:
@@ -349,13 +313,7 @@ class Layout:
 
 
 class Cut:
-    """What is behind the slot that is read beyond a cut, in place of a port.
-
-    Parameters
-    ----------
-    port : InputPort or OutputPort
-        Where the wire is cut.
-    """
+    """What is behind the slot that is read beyond a cut, in place of a port."""
 
     what = "cut wire"
     default = None

@@ -15,16 +15,9 @@ from flexure.diagrams.concurrency.threads import Lock
 from flexure.diagrams.interface.completion import Completing
 from flexure.diagrams.interface.html import Shown
 from flexure.diagrams.systems.copying import reduced, refuse_copy
-from flexure.diagrams.systems.ports import (
-    InputPort,
-    OutputPort,
-)
+from flexure.diagrams.systems.ports import InputPort, OutputPort
 from flexure.diagrams.values.arrays import Array, check_name
-from flexure.diagrams.values.events import (
-    Event,
-    EventKind,
-    Forced,
-)
+from flexure.diagrams.values.events import Event, EventKind, Forced
 from flexure.diagrams.values.handles import Handle, HandleOwner, put_first, require_context
 
 if TYPE_CHECKING:

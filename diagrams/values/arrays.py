@@ -177,9 +177,7 @@ def check_bounds(
         return  # the most frequent case, as every update goes through here
     if not np.all(np.isfinite(number) | (allow_infinite & np.isinf(number))):
         raise ValueRefusedError(
-            attempt,
-            expected="no NaN" if allow_infinite else "finite numbers",
-            found=show(number),
+            attempt, expected="no NaN" if allow_infinite else "finite numbers", found=show(number)
         )
     inside = (
         (number > lower) & (number < upper) if exclusive else (number >= lower) & (number <= upper)

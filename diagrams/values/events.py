@@ -329,18 +329,10 @@ def is_lost(interval: float, time: float) -> bool:
 
 
 def require_interval(what: str, interval: float, time: float, attempt: str) -> None:
-    """Refuse a length of time that is lost in the rounding of floating-point time.
+    """Refuse a length of time in s that is lost in the rounding of floating-point time.
 
-    Parameters
-    ----------
-    what : str
-        What it is, such as "a period".
-    interval : float
-        In seconds.
-    time : float
-        Where it is used, in seconds.
-    attempt : str
-        What it is for.
+    ``what`` is the length, such as "a period", ``time`` where it is used, ``attempt`` what it is
+    for.
     """
     if is_lost(interval, time):
         raise ValueRefusedError(
@@ -385,29 +377,15 @@ class Labeled(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Event:
-    """One declared event of a block.
-
-    Attributes
-    ----------
-    system : System
-        The block.
-    kind : {"publish", "discrete", "unrestricted"}
-        What the handler may do.
-    trigger : Trigger
-        When it is called.
-    handler : callable
-        The method of the block.
-    signal : InputPort or None
-        The only thing that a publish looks at beside the time, if it says so.
-    record : callable or None
-        ``record(context, times, values)`` does what the handler would do at several times.
-    """
+    """One declared event of a block."""
 
     system: Labeled
     kind: EventKind
     trigger: Trigger
-    handler: Callable[[Any], Any]
+    handler: Callable[[Any], Any]  # the method of the block
+    # The input port that is all that a publish looks at beside the time, if it says so.
     signal: Callable[[Any], Any] | None = None
+    # record(context, times, values) does what the handler would do at several times.
     record: Recorder | None = None
 
     def __post_init__(self) -> None:

@@ -51,12 +51,7 @@ class Item(Protocol):
 class OutOfReach(list[Any]):
     """The values of a block that are no numbers, in place of which are their handles.
 
-    Parameters
-    ----------
-    handles : sequence of Handle
-        Of the values.
-    refuse : callable
-        ``refuse(handle)`` raises an error when one is read, such as `unreadable` makes.
+    ``refuse(handle)`` raises an error when one is read, such as `unreadable` makes.
     """
 
     def __init__(self, handles: Sequence[Item], refuse: Callable[[Any], NoReturn]) -> None:

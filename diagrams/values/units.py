@@ -82,13 +82,8 @@ def conversion(unit: str, wanted: str, attempt: str) -> float:
 def product(unit: str, factor: str, power: int = 1) -> str:
     """Return the unit of a product, such as ``"rad"`` for ``"rad/s"`` times ``"s"``.
 
-    Parameters
-    ----------
-    unit, factor : str
-        Words with exponents, of which those after a slash divide. The product of other texts is
-        unknown, that is empty, and so is that of an empty one.
-    power : int
-        Exponent of the factor: -1 for a quotient.
+    Units are words with exponents, of which those after a slash divide. The product of other texts
+    is unknown, that is empty, and so is that of an empty one. The exponent of a divisor is -1.
     """
     words, others = _words(unit), _words(factor)
     if not (words and others):

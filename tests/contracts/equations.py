@@ -15,7 +15,7 @@ from flexure.blocks.multibody.trees.articulated_body import Articulation
 from flexure.diagrams import scalars
 from flexure.diagrams.checks.errors import EvaluationError
 from flexure.diagrams.contexts.context import LeafContext
-from flexure.diagrams.values.relations import COMPARISONS
+from flexure.diagrams.values.parameters import COMPARISONS
 from flexure.solvers.tracing.trace import STATE, TIME, number_behind
 from tests.contracts.parts import random_unit_inertia
 from tests.support.tiers import by_tier

@@ -2,81 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
 from typing import Any
 
 import numpy as np
 
-from flexure.blocks.flexures.beams.leaf_spring import LeafSpring
+from flexure.blocks.flexures.assemblies.beam_assembly import FlexureAssembly
 from flexure.blocks.flexures.sections.materials import Material
 from flexure.blocks.math import z_rotation
-from flexure.blocks.multibody.bodies.bodies import Body, Frame, FrameLike, as_frame
+from flexure.blocks.multibody.bodies.bodies import Body, Frame, FrameLike
 from flexure.blocks.multibody.bodies.inertia import SpatialInertia
-from flexure.blocks.multibody.joints.floating import QuaternionFloatingJoint
-from flexure.blocks.multibody.plants.part_group import PartGroup
-from flexure.diagrams.checks.errors import DeclarationError
-from flexure.diagrams.values.arrays import bounded, check_name
-from flexure.diagrams.values.tied_parameters import TiedParameter
-
-
-class FlexureAssembly(PartGroup):
-    """Leaf springs that belong together, for `PlantBuilder.add_assembly`.
-
-    Each leaf is a block of its own in the plant, with its own parameters, named after the assembly:
-    tolerances of one are not those of the other.
-
-    Attributes
-    ----------
-    name : str
-        Name of the assembly, the beginning of all names in it.
-    frame_a, frame_c : Frame
-        The frames that it connects.
-    leaves : tuple of LeafSpring
-        The leaves.
-    length, width, thickness : TiedParameter
-        Parameters of all leaves, which have one value: ``guide.length.set(context, 0.06)``, or the
-        path ``"guide.length"``. So are all other parameters of the leaves. Assemblies whose leaves
-        have no ``length`` as an argument, since it follows from other dimensions, tie all but that.
-    """
-
-    leaves: tuple[LeafSpring, ...]
-    length: TiedParameter
-    width: TiedParameter
-    thickness: TiedParameter
-
-    def __init__(self, name: str, frame_a: FrameLike, frame_c: FrameLike) -> None:
-        self.name = check_name(name, "an assembly")
-        attempt = f"Cannot make {type(self).__name__} '{name}'"
-        self.frame_a, self.frame_c = as_frame(frame_a, attempt), as_frame(frame_c, attempt)
-
-    def _leaf(
-        self,
-        number: int,
-        on_a: FrameLike,
-        on_c: FrameLike,
-        place: tuple[float, float, float],
-        angle: float,
-        **options: Any,
-    ) -> LeafSpring:
-        """Return a leaf between frames at a place, with x turned by an angle about z, in both."""
-        name = f"{self.name}_leaf{number}"
-        pose = z_rotation(angle), np.array(place)
-        frames = (Frame(f"{name}_{label}", on, pose) for label, on in (("A", on_a), ("C", on_c)))
-        return LeafSpring(name, *frames, **options)
-
-    def _tie(self, leaves: Iterable[LeafSpring], *, fixed: Collection[str] = ()) -> None:
-        """Store the leaves, and tie their parameters of one name, but for those that are fixed."""
-        self.leaves = tuple(leaves)
-        first = self.leaves[0]
-        for name in (each.name for each in first.numeric_parameters if each.name not in fixed):
-            tied = TiedParameter(self.name, [getattr(leaf, name) for leaf in self.leaves])
-            self.tied += (tied,)
-            setattr(self, name, tied)
-
-    @property
-    def force_elements(self) -> tuple[LeafSpring, ...]:  # type: ignore[override]
-        """The leaves."""
-        return self.leaves
+from flexure.diagrams.values.arrays import bounded
 
 
 class CrossPivot(FlexureAssembly):
@@ -155,10 +90,9 @@ class CrossPivot(FlexureAssembly):
         **options: Any,
     ) -> None:
         super().__init__(name, frame_a, frame_c)
-        attempt = f"Cannot make CrossPivot '{name}'"
-        part = _between(crossing, 1.0, f"{attempt} with crossing")
-        half = 0.5 * _between(angle, np.pi, f"{attempt} with angle")
-        offset = bounded(gap, f"{attempt} with gap", unit="m")
+        part = self._positive("crossing", crossing, "", upper=1.0)
+        half = 0.5 * self._positive("angle", angle, "rad", upper=np.pi)
+        offset = bounded(gap, f"{self._attempt} with gap", unit="m")
         dimensions = {"length": length, "width": width, "thickness": thickness}
         options = {**dimensions, "material": material, "ends": (-part, 1.0 - part), **options}
         leaves = []
@@ -244,7 +178,7 @@ class ParallelGuide(FlexureAssembly):
         **options: Any,
     ) -> None:
         super().__init__(name, frame_a, frame_c)
-        half = 0.5 * _positive(distance, f"Cannot make ParallelGuide '{name}' with distance", "m")
+        half = 0.5 * self._positive("distance", distance)
         dimensions = {"length": length, "width": width, "thickness": thickness}
         options = {**dimensions, "material": material, **options}
         self._tie(
@@ -342,14 +276,9 @@ class FoldedGuide(FlexureAssembly):
         **options: Any,
     ) -> None:
         super().__init__(name, frame_a, frame_c)
-        attempt = f"Cannot make FoldedGuide '{name}'"
-        outer = 0.5 * _positive(outer_distance, f"{attempt} with outer_distance", "m")
-        inner = 0.5 * _positive(inner_distance, f"{attempt} with inner_distance", "m")
-        if not isinstance(shuttle, SpatialInertia):
-            raise DeclarationError(attempt, expected="a SpatialInertia", found=repr(shuttle))
-        self.shuttle = Body(f"{name}_shuttle", shuttle)
-        self.bodies = (self.shuttle,)
-        self.joints = (QuaternionFloatingJoint(self.shuttle.name, self.frame_a, self.shuttle),)
+        outer = 0.5 * self._positive("outer_distance", outer_distance)
+        inner = 0.5 * self._positive("inner_distance", inner_distance)
+        self.shuttle: Body = self._body("shuttle", shuttle)
         dimensions = {"length": length, "width": width, "thickness": thickness}
         options = {**dimensions, "material": material, **options}
         leaves = []
@@ -362,11 +291,113 @@ class FoldedGuide(FlexureAssembly):
         self._tie(leaves)
 
 
-def _positive(value: float, attempt: str, unit: str) -> float:
-    """Return a number that is positive."""
-    return bounded(value, attempt, lower=0.0, exclusive=True, unit=unit)
+class CompoundGuide(FlexureAssembly):
+    """A compound guide: two folded guides on opposite sides lead C straight along y.
 
+    One folded guide is at positive x, its mirror image at negative x, so that C does not rotate
+    under a force along y. Unstressed, C coincides with A. With the length L and EI of each leaf,
+    the stiffness along y is::
 
-def _between(value: float, upper: float, attempt: str) -> float:
-    """Return a number between zero and something."""
-    return bounded(value, attempt, lower=0.0, upper=upper, exclusive=True)
+        k = 24 EI/L³
+
+    Each shuttle moves along with half of the stroke, held along x by its leaves alone.
+
+    Parameters
+    ----------
+    name : str
+        Name of the assembly; its halves are `FoldedGuide` with the names ``<name>_right`` at
+        positive x and ``<name>_left``.
+    frame_a, frame_c : Frame or Body
+        The frames A and C.
+    root_distance : float
+        Distance along x of the ends of the leaves on A and C of both halves, in m.
+    outer_distance, inner_distance : float
+        Distances along y of the two outer leaves of a half, and of the two inner ones, in m.
+    shuttle : SpatialInertia
+        Mass, center of mass and inertia of each shuttle, in a frame at the roots of its leaves,
+        with x along them.
+    length, width, thickness : float
+        Dimensions of all leaves in m.
+    material : Material
+        Their material.
+    **options
+        Further arguments of the leaves, such as ``segments`` and ``damping_time``.
+
+    Attributes
+    ----------
+    leaves : tuple of LeafSpring
+        The eight leaves.
+    length, width, thickness : TiedParameter
+        Dimensions of all leaves in contexts, as of `FoldedGuide`.
+    halves : tuple of FoldedGuide
+        The half at positive x, and its mirror image.
+
+    Raises
+    ------
+    DeclarationError
+        When a frame is missing, the shuttle is no `SpatialInertia`, or as `LeafSpring` says.
+    ValueRefusedError
+        When a number is out of its range or not finite.
+
+    See Also
+    --------
+    FoldedGuide : One half.
+
+    Notes
+    -----
+    For such suspensions see S. Henein, Conception des guidages flexibles (2001).
+
+    Examples
+    --------
+    >>> import flexure as fx
+    >>> builder = fx.PlantBuilder("stage", gravity=(0.0, 0.0, 0.0))
+    >>> box = fx.SpatialInertia.solid_box(0.02, size=(0.005, 0.06, 0.01))
+    >>> table = builder.add_body("table", box)
+    >>> guide = fx.CompoundGuide(
+    ...     "guide",
+    ...     builder.world,
+    ...     table,
+    ...     root_distance=0.02,
+    ...     outer_distance=0.06,
+    ...     inner_distance=0.02,
+    ...     shuttle=box.shifted((0.05, 0.0, 0.0)),
+    ...     length=0.05,
+    ...     width=0.01,
+    ...     thickness=3e-4,
+    ...     material=fx.Material.common("stainless steel 301"),
+    ... )
+    >>> len(builder.add_assembly(guide).leaves)
+    8
+    """
+
+    def __init__(
+        self,
+        name: str,
+        frame_a: FrameLike,
+        frame_c: FrameLike,
+        *,
+        root_distance: float,
+        outer_distance: float,
+        inner_distance: float,
+        shuttle: SpatialInertia,
+        length: float,
+        width: float,
+        thickness: float,
+        material: Material,
+        **options: Any,
+    ) -> None:
+        super().__init__(name, frame_a, frame_c)
+        root = 0.5 * self._positive("root_distance", root_distance)
+        options |= {"outer_distance": outer_distance, "inner_distance": inner_distance}
+        options |= {"length": length, "width": width, "thickness": thickness, "material": material}
+        halves = []
+        for half, angle, x in (("right", 0.0, root), ("left", np.pi, -root)):
+            ends = (
+                Frame(f"{name}_{half}_root_{label}", frame, (z_rotation(angle), (x, 0.0, 0.0)))
+                for label, frame in (("A", self.frame_a), ("C", self.frame_c))
+            )
+            halves.append(FoldedGuide(f"{name}_{half}", *ends, shuttle=shuttle, **options))
+        self.halves = tuple(halves)
+        self.bodies = [body for half in halves for body in half.bodies]
+        self.joints = [joint for half in halves for joint in half.joints]
+        self._tie(leaf for half in halves for leaf in half.leaves)

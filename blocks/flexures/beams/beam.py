@@ -35,7 +35,6 @@ from flexure.blocks.flexures.beams.beam_shapes import (
     require_length,
     unstressed_shape,
 )
-from flexure.blocks.flexures.beams.curved_tapers import warn_of_curved_taper
 from flexure.blocks.flexures.beams.range_checks import (
     BENDING_LIMITS,
     beam_limits,
@@ -43,7 +42,11 @@ from flexure.blocks.flexures.beams.range_checks import (
     slenderness,
 )
 from flexure.blocks.flexures.beams.tapered_beam_law import TaperedBeamLaw
-from flexure.blocks.flexures.beams.tapered_segment import Taper, TaperedSegment
+from flexure.blocks.flexures.beams.tapered_segment import (
+    Taper,
+    TaperedSegment,
+    warn_of_curved_taper,
+)
 from flexure.blocks.flexures.sections.fatigue import Fatigue
 from flexure.blocks.flexures.sections.flexure_parameters import (
     MaterialParameters,
@@ -51,17 +54,15 @@ from flexure.blocks.flexures.sections.flexure_parameters import (
     time_of_damping,
 )
 from flexure.blocks.flexures.sections.materials import Material
-from flexure.blocks.flexures.sections.section_forces import place_names, section_force_names
 from flexure.blocks.flexures.sections.sections import Section
-from flexure.blocks.flexures.sections.strength import StressedElement, stresses_along
-from flexure.blocks.flexures.sections.warping import (
-    unevenness,
-    warping_length,
+from flexure.blocks.flexures.sections.strength import (
+    StressedElement,
+    place_names,
+    section_force_names,
+    stresses_along,
 )
-from flexure.blocks.math import (
-    RigidTransform,
-    rotation_vector_from_rotation,
-)
+from flexure.blocks.flexures.sections.warping import unevenness, warping_length
+from flexure.blocks.math import RigidTransform, rotation_vector_from_rotation
 from flexure.blocks.multibody.bodies.bodies import Body, FrameLike
 from flexure.blocks.multibody.bodies.poses import PoseLike, checked_pose
 from flexure.blocks.multibody.joints import Joint
@@ -290,44 +291,39 @@ class Beam(PresentedBeam, StressedElement):
     ) -> None:
         attempt = f"Cannot make beam '{check_name(name, 'a block')}'"
         count = checked_segments(segments, name)
-        self.planar = flag(planar, "planar", attempt, error=DeclarationError)
+        checked_flag = partial(flag, attempt=attempt, error=DeclarationError)
+        self.planar = checked_flag(planar, "planar")
         self.ends = checked_ends(ends, attempt)
         offsets = end_offsets(self._calc_offset, self.ends)
         time = time_of_damping(damping_time, loss_factor, at_frequency, attempt)
         require_parts(section, end_section, material, attempt)
-        is_free = flag(free_strain, "free_strain", attempt, error=DeclarationError)
+        is_free = checked_flag(free_strain, "free_strain")
         self.free_strain = FreeStrainInputs(material, reference_temperature, is_free, attempt)
         strained, curved = bool(self.free_strain), curvature is not None
+        works = time is not None or strained
         kind = {"damped": time is not None, "curved": curved, "strained": strained}
         self.taper: Taper | None = None
         inside = None
         if count > 1:
-            segment: Any = partial(
-                BeamSegment,
-                damped=time is not None or strained,
-                num_constants=num_constants(**kind),
-            )
+            segment: Any = partial(BeamSegment, damped=works, num_constants=num_constants(**kind))
             if end_section is not None:
                 self.taper = Taper(type(end_section), bool(shear), **kind)
                 segment = partial(TaperedSegment, taper=self.taper)
             inside = divide(name, frame_a, frame_c, count, self.planar, self.ends, segment)
-        works, drives = time is not None or strained, self.free_strain.drives
         super().__init__(
             name,
             frame_a,
             frame_c,
             dissipates=works,
-            drives=drives,
+            drives=self.free_strain.drives,
             inside=inside,
             offsets=offsets,
         )
         self.num_segments = count
-        self.shear = flag(shear, "shear", attempt, error=DeclarationError)
-        self.plate = flag(plate, "plate", attempt, error=DeclarationError)
-        self.clamped_warping = flag(
-            clamped_warping, "clamped_warping", attempt, error=DeclarationError
-        )
-        self.prestressed = flag(prestressed, "prestressed", attempt, error=DeclarationError)
+        self.shear = checked_flag(shear, "shear")
+        self.plate = checked_flag(plate, "plate")
+        self.clamped_warping = checked_flag(clamped_warping, "clamped_warping")
+        self.prestressed = checked_flag(prestressed, "prestressed")
         if self.plate:
             require_plate(section, attempt)
         if self.clamped_warping:

@@ -46,16 +46,8 @@ class FreeStrainInputs:
     With the thermoelastic coefficient β of a material at its temperature T₀, E and G are those at
     T₀ times 1 + β (T - T₀).
 
-    Parameters
-    ----------
-    material : Material
-        The material, with its expansion.
-    reference : float or None
-        Temperature T_ref in K of the unstressed beam; None without inputs of temperature.
-    free : bool
-        Whether there is an input of free strain as such.
-    attempt : str
-        Beginning of messages.
+    T_ref in K, the temperature of the unstressed beam, is None without inputs of temperature.
+    ``free`` states whether there is an input of free strain as such.
     """
 
     def __init__(
@@ -148,16 +140,9 @@ def warmed(beam: Beam, context: Any) -> tuple[MaterialConstants, Array]:
 
 
 def beam_constants(beam: Beam, place: int, context: Any) -> Array:
-    """Return what makes the law of a segment of a beam, from geometry and material.
+    """Return the constants of the law of a segment of a beam, from geometry and material.
 
-    Parameters
-    ----------
-    beam : Beam
-        The beam.
-    place : int
-        Number of the segment from A on, which only matters in a tapered beam.
-    context : LeafContext
-        Its context.
+    ``place`` is the number of the segment from A on, which only matters in a tapered beam.
     """
     length, (material, growth) = beam.length(context), warmed(beam, context)
     h = length / beam.num_segments

@@ -15,7 +15,7 @@ from flexure.blocks.flexures.beams.beam_presentation import PresentedBeam
 from flexure.blocks.flexures.beams.beam_shapes import Shape
 from flexure.blocks.flexures.beams.range_checks import BENDING_LIMITS, bending_measures
 from flexure.blocks.flexures.beams.tapered_beam_law import STATIONS, WEIGHTS
-from flexure.blocks.flexures.sections.section_forces import PLACES, section_force_names
+from flexure.blocks.flexures.sections.strength import PLACES, section_force_names
 from flexure.blocks.forces.bushings.halfway_element import HalfwayElement
 from flexure.blocks.math import (
     RigidTransform,
@@ -48,22 +48,8 @@ class BeamSegment(HalfwayElement):
     So all segments of all beams of one kind have the same code. Inputs are ``constants``, those of
     a `BeamLaw`, and ``lumps``, ten numbers for the inertia at each end. Outputs are those of a
     bushing, ``section_forces``, ``winding`` by twist, and ``utilization`` of the limits up to which
-    it may bend.
-
-    Parameters
-    ----------
-    name : str
-        Name of the block.
-    frame_a, frame_c : Frame or Body
-        The frames A and C.
-    damped : bool
-        Whether there are dampers.
-    num_constants : int
-        How many numbers ``constants`` has.
-    planar : bool
-        Whether both ends move in the plane x-y of A alone.
-    ends : (float, float)
-        How far along x of A and of C the ends are, in lengths of the segment.
+    it may bend. Where planar, both ends move in the plane x-y of A alone. ``ends`` are how far
+    along x of A and of C the ends are, in lengths of the segment.
     """
 
     def __init__(
@@ -181,22 +167,10 @@ def rigid_halves(
 ) -> list[Array]:
     """Return the inertia of both halves of a beam, about its ends and expressed in their frames.
 
-    Parameters
-    ----------
-    length : float or Symbol
-        Length of the beam in m.
-    line : callable
-        What the section at a part of the length has per length: mass in kg/m, and moments of
-        inertia about x, y, z in kg m.
-    shape : callable
-        The pose in A of the section at a distance from A.
-    tapered : bool
-        Whether sections differ, which takes more of them.
-
-    Returns
-    -------
-    list of array, shape (10,)
-        Mass, first moment and inertia that belong to A, and those that belong to C.
+    ``line`` gives what the section at a part of the length has per length: mass in kg/m, and
+    moments of inertia about x, y, z in kg m; ``shape`` gives the pose in A of the section at a
+    distance in m. A tapered beam takes more sections. Results are mass, first moment and inertia,
+    ten numbers, that belong to A, and those that belong to C.
     """
     points, weights = (STATIONS, WEIGHTS) if tapered else (_POINTS, _WEIGHTS)
     to_end = invert_transform(shape(length))
@@ -226,24 +200,13 @@ def node_joints(
 ) -> list[Joint]:
     """Return the joints of the nodes of a beam, which are at rest by default.
 
-    Where the ends stand otherwise than those of the unstressed beam, nodes are moved in proportion.
+    Where the ends, whose poses in the world are ``at``, stand otherwise than those of the
+    unstressed beam, nodes are moved in proportion. ``shape`` gives the pose in A of the section at
+    a distance in m.
 
-    Parameters
-    ----------
-    beam : HalfwayElement
-        The beam.
-    shape : callable
-        The pose in A of the section at a distance from A.
-    length : float
-        Length of the beam in m.
-    world : Body
-        What the joints are on.
-    at : sequence of RigidTransform
-        The poses of A and C in the world.
-    in_plane : callable or None
-        Returns the bodies that move, relative to a body, in planes across a direction alone. With
-        it nodes move in the plane x-y of A alone, also where A moves. The last segment learns
-        whether C stays in that plane, too.
+    ``in_plane`` returns the bodies that move, relative to a body, in planes across a direction
+    alone. With it nodes move in the plane x-y of A alone, also where A moves. The last segment
+    learns whether C stays in that plane, too.
     """
     X_WA, X_WC = (RigidTransform(*each) for each in at)
     X_AC, unstressed = relative_pose(X_WA, X_WC), shape(length)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from flexure.blocks.flexures.sections.section_forces import SECTION_FORCES
+from flexure.blocks.flexures.sections.strength import SECTION_FORCES
 from flexure.blocks.math import (
     RigidTransform,
     compose_transforms,
@@ -58,15 +58,7 @@ def along_chord(turn: Array, step: Array, s: Array) -> RigidTransform:
 
 
 def require_fit(beam: Beam, X_WA: RigidTransform, X_WC: RigidTransform) -> None:
-    """Refuse frames between which a beam does not fit.
-
-    Parameters
-    ----------
-    beam : HalfwayElement
-        The beam.
-    X_WA, X_WC : RigidTransform
-        The default poses of its frames in the world.
-    """
+    """Refuse frames, by their default poses in the world, between which a beam does not fit."""
     length, (begin, end) = float(beam.length.default), beam.ends
     wanted = compose_transforms(along_line(begin * length), beam.default_shape()(length))
     wanted = compose_transforms(wanted, along_line(-end * length))
@@ -87,15 +79,7 @@ def require_fit(beam: Beam, X_WA: RigidTransform, X_WC: RigidTransform) -> None:
 
 
 def require_length(beam: Beam, context: Any) -> None:
-    """Refuse a length of a context that stretches or squeezes a beam between frames that stay.
-
-    Parameters
-    ----------
-    beam : Beam
-        The beam.
-    context : LeafContext
-        Its context, with positions.
-    """
+    """Refuse a length of a context that stretches or squeezes a beam between frames that stay."""
     length, built = float(beam.length(context)), float(beam.length.default)
     if abs(length - built) <= _STRAIN * built:
         return

@@ -73,14 +73,7 @@ _SLENDERNESS = Limit(
 def beam_limits(strength: NumericParameter | None, material: Material, heated: bool) -> list[Limit]:
     """Return the limits of a whole beam: of its temperature, its stress, and its thickness.
 
-    Parameters
-    ----------
-    strength : NumericParameter, optional
-        The yield strength, as a parameter of the beam.
-    material : Material
-        The material.
-    heated : bool
-        Whether E follows an input of temperature.
+    ``strength`` is the yield strength as a parameter; ``heated`` states whether E follows an input.
     """
     low, high = material.temperature_range
     temperature = Limit(
@@ -95,15 +88,7 @@ def beam_limits(strength: NumericParameter | None, material: Material, heated: b
 
 
 def bending_measures(law: BeamLaw, deformation: Deformation) -> list[Array]:
-    """Return what `BENDING_LIMITS` bound.
-
-    Parameters
-    ----------
-    law : BeamLaw
-        The law of the beam.
-    deformation : Deformation
-        How it is deformed.
-    """
+    """Return what `BENDING_LIMITS` bound."""
     strains, (about_y, about_z) = law.strains(deformation), law.bending()
     (_, qy, qz), (u, w) = strains.turns, strains.chord
     x, y, z = deformation.angles
@@ -128,14 +113,6 @@ def bending_measures(law: BeamLaw, deformation: Deformation) -> list[Array]:
 
 
 def slenderness(section: Section, length: Array) -> Array:
-    """Return the thickness of a beam over its length, that of a rectangle alike in bending.
-
-    Parameters
-    ----------
-    section : Section
-        The section.
-    length : float or Symbol
-        The length of the beam in m.
-    """
+    """Return the thickness of a beam over its length, that of a rectangle alike in bending."""
     least = np.minimum(section.second_moment_y, section.second_moment_z)
     return np.sqrt(12.0 * least / section.area) / length

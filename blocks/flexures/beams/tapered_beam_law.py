@@ -50,12 +50,7 @@ class TaperedBeamLaw(BeamLaw):
     where m and t are moment and shear force by a tension of one along the normals of the sections
     while the ends stay as they are: t = c - φ and m = m₀ + ∫ (y' - c) dx. So it is as good as the
     law of uniform beams in the plane. The coupling of twist and bending uses mean values, and so
-    does u* = u/(1 + Φ).
-
-    Attributes
-    ----------
-    axial_stiffness, torsion_stiffness, bending_stiffness_y, bending_stiffness_z
-        Those of a uniform beam that is as soft.
+    does u* = u/(1 + Φ). Stiffnesses are those of a uniform beam that is as soft.
     """
 
     # Stiffness, shortening and softness (see `Bending`) about y, and then about z, shape (18,).
@@ -145,10 +140,7 @@ def _plane(h: Any, bend: Array, shear: Array, ratio: Any) -> list[Any]:
     turns = [slope - angle for slope, angle in zip(slopes, angles, strict=True)]
     moments = [h * np.matmul(_UP_TO, each) for each in slopes]
     rests = [
-        (
-            integral(m, bend),
-            -integral(m * x, bend) - integral(t, shear),
-        )
+        (integral(m, bend), -integral(m * x, bend) - integral(t, shear))
         for m, t in zip(moments, turns, strict=True)
     ]
     shortening, softness = [], []

@@ -37,16 +37,9 @@ class Cholesky:
     by the nodes on the plane, which are eliminated after both (nested dissection, George 1973).
     Dense matrices of unknowns and later ones next to them are factored from the leaves to the root,
     with what their parts leave (multifrontal method, Duff and Reid 1983). So a body of 10^5 nodes
-    takes matrix products in place of sparse elimination.
-
-    Parameters
-    ----------
-    blocks : bsr_array, shape (3 n, 3 n)
-        A matrix in blocks of 3 by 3, with the one to factor in the rows and columns of some nodes.
-    points : array, shape (n, 3)
-        Positions of all nodes.
-    nodes : array of int, shape (m,)
-        Those nodes, in ascending order.
+    takes matrix products in place of sparse elimination. The matrix to factor is that in the rows
+    and columns of ``nodes``, in ascending order, of a matrix of n by n blocks; ``points`` are the
+    positions of all n nodes.
     """
 
     def __init__(self, blocks: Any, points: FloatArray, nodes: Numbers) -> None:

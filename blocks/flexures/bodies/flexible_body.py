@@ -8,10 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from flexure.blocks.flexures.bodies.flexible_element import FlexibleElement
-from flexure.blocks.flexures.bodies.modal_joint import ModalJoint
-from flexure.blocks.flexures.bodies.plate_elements import plate_matrices
-from flexure.blocks.flexures.bodies.plate_mesh import PlateMesh
+from flexure.blocks.flexures.bodies.flexible_element import FlexibleElement, ModalJoint
+from flexure.blocks.flexures.bodies.plate_mesh import PlateMesh, plate_matrices
 from flexure.blocks.flexures.bodies.recovery import equivalent, recovery_of
 from flexure.blocks.flexures.bodies.reduction import (
     CouplingKind,

@@ -1,4 +1,4 @@
-"""The equations of a reduced elastic body between its interfaces, as a force element."""
+"""The equations of a reduced elastic body between its interfaces, as force element and joint."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from flexure.blocks.flexures.bodies.modal_joint import ModalJoint
 from flexure.blocks.flexures.bodies.reduction import ReducedBody
 from flexure.blocks.math import (
     RigidTransform,
@@ -24,11 +23,12 @@ from flexure.blocks.multibody.bodies.bodies import FrameLike
 from flexure.blocks.multibody.bodies.multibody_forces import MultibodyForces
 from flexure.blocks.multibody.force_elements.force_element import BodyForceElement, JointEnd
 from flexure.blocks.multibody.force_elements.limits import Limit
+from flexure.blocks.multibody.joints.base.joint import Joint
 from flexure.blocks.multibody.trees.component_names import along_joint
 from flexure.diagrams import scalars
 from flexure.diagrams.checks.errors import DeclarationError, EvaluationError
 from flexure.diagrams.scalars import refuse_where
-from flexure.diagrams.values.arrays import Array
+from flexure.diagrams.values.arrays import Array, FloatArray
 
 _FASTEST = 0.3  # spin over the first angular frequency: 5 % of that frequency by stiffening
 _TINY = 1e-300
@@ -306,3 +306,41 @@ def _inertia(body: ReducedBody, moved: Kinematics) -> tuple[Array, Array]:
     h_t = cross(w, J @ w) + 2.0 * (np.trace(D) * w - D.T @ w)
     h_f = cross(w, cross(w, S)) + 2.0 * cross(w, flow)
     return M, np.concatenate([h_t, h_f, h_j[1:]])
+
+
+class ModalJoint(Joint):
+    """A joint whose coordinates move no body: amplitudes of the internal modes of a flexible body.
+
+    It is between the first interface of the flexible body and a body without inertia.
+    """
+
+    TYPE_NAME = "modal"
+    can_rotate = False
+    can_translate = False
+
+    def __init__(
+        self, name: str, frame_on_parent: FrameLike, frame_on_child: FrameLike, count: int
+    ) -> None:
+        self.POSITION_SUFFIXES = tuple(f"x{k}" for k in range(1, count + 1))  # type: ignore[misc]
+        self.VELOCITY_SUFFIXES = tuple(f"v{k}" for k in range(1, count + 1))  # type: ignore[misc]
+        super().__init__(name, frame_on_parent, frame_on_child)
+
+    def calc_pose(self, q: Array) -> RigidTransform:
+        """Return the identity."""
+        return RigidTransform(np.eye(3), np.zeros(3))
+
+    def calc_motion_matrix(self, q: Array) -> Array:
+        """Return H = 0."""
+        return np.zeros((6, self.num_velocities))
+
+    def calc_motion_bias(self, q: Array, v: Array) -> Array:
+        """Return Ḣ v = 0."""
+        return np.zeros(6)
+
+    def nearest_positions(self, X_FM: RigidTransform) -> FloatArray:
+        """Return zeros, since no pose depends on the positions."""
+        return np.zeros(self.num_positions)
+
+    def nearest_velocities(self, q: FloatArray, V_FM: FloatArray) -> FloatArray:
+        """Return zeros, since no velocity depends on them."""
+        return np.zeros(self.num_velocities)

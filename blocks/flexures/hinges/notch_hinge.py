@@ -14,8 +14,7 @@ from flexure.blocks.flexures.sections.flexure_parameters import (
     time_of_damping,
 )
 from flexure.blocks.flexures.sections.materials import Material
-from flexure.blocks.flexures.sections.section_forces import SECTION_FORCES
-from flexure.blocks.flexures.sections.strength import StressedElement, stress_limits
+from flexure.blocks.flexures.sections.strength import SECTION_FORCES, StressedElement, stress_limits
 from flexure.blocks.forces.bushings.gimbal_free_bushing_law import RotationVectorBushingLaw
 from flexure.blocks.forces.bushings.halfway_element import HalfwayElement
 from flexure.blocks.multibody.bodies.bodies import FrameLike

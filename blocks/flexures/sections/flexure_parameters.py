@@ -32,14 +32,7 @@ class MaterialConstants(NamedTuple):
 class ShapeParameters(Generic[_S]):
     """The dimensions of a shape, such as a section, as parameters of the names of its fields.
 
-    Parameters
-    ----------
-    block : LeafSystem
-        The block that gets the parameters, as attributes too.
-    shape : Section or any other dataclass of dimensions
-        The shape in new contexts.
-    prefix : str
-        What the names begin with.
+    The block gets them as attributes, too. Names begin with the prefix.
     """
 
     def __init__(self, block: LeafSystem, shape: _S, prefix: str = "") -> None:
@@ -79,16 +72,8 @@ class MaterialParameters:
     """The constants of a material as parameters of a block, by the names of their fields.
 
     The shear modulus is one only of a material in which it does not follow from the others, and the
-    yield strength only where it is known.
-
-    Parameters
-    ----------
-    block : LeafSystem
-        The block that gets the parameters, as attributes too.
-    material : Material
-        The material in new contexts.
-    unused : collection of str
-        Constants without a meaning for the block, which are numbers and no parameters.
+    yield strength only where it is known. The block gets them as attributes, too. Unused
+    constants have no meaning for it, and are numbers.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""The greatest stress of a flexure as outputs, and its limits."""
+"""Forces and stresses of sections: their names, the greatest stress as outputs, and its limits."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ import numpy as np
 from flexure.blocks.flexures.sections.fatigue import Fatigue
 from flexure.blocks.flexures.sections.flexure_parameters import MaterialParameters, ShapeParameters
 from flexure.blocks.flexures.sections.materials import Material
-from flexure.blocks.flexures.sections.section_forces import PLACES
 from flexure.blocks.flexures.sections.sections import Section
 from flexure.blocks.multibody.force_elements.force_element import ForceElement
 from flexure.blocks.multibody.force_elements.limits import Limit
@@ -22,16 +21,28 @@ from flexure.diagrams.systems.ports import LeafOutputPort, Prerequisite
 from flexure.diagrams.values.arrays import Array
 from flexure.diagrams.values.parameters import NumericParameter
 
+#: The torque, the moments about y and z, the tension, and the forces along y and z.
+SECTION_FORCES = ("T", "My", "Mz", "N", "Vy", "Vz")
+#: Where they are given in each segment: at its ends and halfway.
+PLACES = ("A", "middle", "C")
+
+
+def place_names(segments: int) -> list[str]:
+    """Return a name for each place of each segment, with its number where there are several."""
+    if segments == 1:
+        return list(PLACES)
+    return [f"{k}_{place}" for k in range(1, segments + 1) for place in PLACES]
+
+
+def section_force_names(places: Sequence[str]) -> list[str]:
+    """Return the names of all forces of the sections at some places, such as Mz_A."""
+    return [f"{force}_{place}" for place in places for force in SECTION_FORCES]
+
 
 def stress_limits(strength: NumericParameter | None, material: Material) -> list[Limit]:
     """Return a limit of the stress for each strength of a material that is known.
 
-    Parameters
-    ----------
-    strength : NumericParameter, optional
-        The yield strength, as a parameter of the element.
-    material : Material
-        The material.
+    ``strength`` is the yield strength as a parameter of the element.
     """
     known = (
         (
@@ -64,19 +75,10 @@ def stresses_along(
 ) -> Array:
     """Return von Mises' stress at all places of all segments of a beam.
 
-    Parameters
-    ----------
-    section_at : callable
-        Returns the section at a part of the length.
-    youngs_modulus : float or Symbol
-        Young's modulus in Pa.
-    rows : array, shape (n, 6)
-        T, M_y and M_z in N m, N, V_y and V_z in N at each place.
-    windings : sequence of array, shape (2,)
-        Of each segment half of the square of its twist per length in 1/m², and the part of its
-        torque in N m with which stretched fibers resist twist, without shear stress.
-    tapered : bool
-        Whether sections differ, so that a segment twists most where it is thin.
+    ``section_at`` gives the section at a part of the length, ``rows`` has T, M_y and M_z in N m, N,
+    V_y and V_z in N at each place. ``windings`` has for each segment half of the square of its
+    twist per length in 1/m², and the part of its torque in N m with which stretched fibers resist
+    twist, without shear stress. A tapered segment twists most where it is thin.
     """
     stresses, count, places = [], len(windings), len(PLACES)
     for k, (mean, torque) in enumerate(windings):

@@ -33,12 +33,8 @@ def part_left_by_warping(x: Array) -> Array:
 def unevenness(x: Array) -> tuple[Array, Array]:
     """Return how uneven the twist 1 - cosh(x s)/cosh(x) is along -1 < s < 1, for x > 0.
 
-    Returns
-    -------
-    fourth : float or Symbol
-        Mean of its fourth power over the fourth power of its mean: 2.06 of short leaves.
-    greatest : float or Symbol
-        Its value in the middle over its mean: 1.5 of short leaves.
+    First the mean of its fourth power over the fourth power of its mean, 2.06 of short leaves; then
+    its value in the middle over its mean, 1.5 of short leaves.
     """
 
     def twist(x: Array, s: float) -> Array:

@@ -200,11 +200,7 @@ class PiezoStack(PointToPointElement):
             "elongation", 1, self._calc_elongation, prerequisites=[self._separation], unit="m"
         )
         self.force = self.declare_vector_output(
-            "force",
-            1,
-            self._calc_force,
-            prerequisites=reads,
-            unit="N",
+            "force", 1, self._calc_force, prerequisites=reads, unit="N"
         )
 
     def law(self, context: Any) -> _PiezoLaw:

@@ -91,9 +91,7 @@ class PointToPointElement(BodyForceElement):
             "separation", self._calc_separation, prerequisites=positions
         )
         self._line = self.declare_cache_entry(
-            "line",
-            self._calc_line,
-            prerequisites=[self._separation, *positions, *velocities],
+            "line", self._calc_line, prerequisites=[self._separation, *positions, *velocities]
         )
         self.length = self.declare_vector_output(
             "length", 1, self._calc_length, prerequisites=[self._separation], unit="m"

@@ -24,32 +24,8 @@ class Bushing(HalfwayElement):
         on C about Co:  ( t - ½ (r×f + σ × (r×f)),   f)
         on A about Ao:  (-t - ½ (r×f - σ × (r×f)),  -f)
 
-    Besides the outputs of `BodyForceElement` it has ``angles`` in rad, ``angle_rates`` in rad/s,
-    the ``position`` of Co from Ao in the frame B halfway between in m, and the spatial forces
-    ``force_on_frame_A`` about Ao expressed in A and ``force_on_frame_C`` about Co expressed in C,
-    in N m and N.
-
-    Parameters
-    ----------
-    name : str
-        Name of the block.
-    frame_a, frame_c : Frame or Body
-        The frames A and C, each on any body or on the world.
-    torque_stiffness : array_like
-        Torsional stiffness for each angle, or for all, >= 0, in N m/rad.
-    torque_damping : array_like
-        Torsional damping, >= 0, in N m s/rad.
-    force_stiffness : array_like
-        Stiffness along the axes of B, >= 0, in N/m.
-    force_damping : array_like
-        Damping along the axes of B, >= 0, in N s/m.
-
-    Raises
-    ------
-    DeclarationError
-        When a frame is missing.
-    ValueRefusedError
-        When a constant is negative or not finite, or there are not three of a kind.
+    Outputs are those of `HalfwayElement`. Constants, one for each angle or axis of B, or for all,
+    are stiffnesses >= 0 in N m/rad and N/m and dampings >= 0 in N m s/rad and N s/m.
     """
 
     drawn_as = "frames"

@@ -245,12 +245,7 @@ class GeneralBushing(HalfwayElement):
         """Declare a number above zero."""
         number = as_number(value, (), f"Cannot declare parameter '{self.label}.{name}'")
         return self.declare_numeric_parameter(
-            name,
-            number,
-            unit=unit,
-            lower=0.0,
-            exclusive=True,
-            distribution=partial(_about, number),
+            name, number, unit=unit, lower=0.0, exclusive=True, distribution=partial(_about, number)
         )
 
     def _rate_along(self, k: int, context: Any) -> Any:

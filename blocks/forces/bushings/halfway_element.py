@@ -27,21 +27,8 @@ class HalfwayElement(BodyForceElement):
 
     A subclass implements `law`. It declares its parameters, and calls `_declare_outputs` after.
 
-    Parameters
-    ----------
-    name : str
-        Name of the block.
-    frame_a, frame_c : Frame or Body
-        The frames A and C, each on any body or on the world.
-    dissipates : bool
-        As for `BodyForceElement`; an element that does not has no damping.
-    **options
-        Further arguments of `BodyForceElement`.
-
-    Raises
-    ------
-    DeclarationError
-        When a frame is missing.
+    An element that does not dissipate has no damping. Other options are those of
+    `BodyForceElement`.
     """
 
     def __init__(

@@ -23,21 +23,8 @@ def branches_like_power(
     Times are in geometric progression, where that suffices, but for the two outermost ones.
     Stiffnesses, none of them negative, minimize the sum of squares of relative errors over
     frequencies that are dense in the band; the greatest of these errors, and of those halfway
-    between, is what counts.
-
-    Parameters
-    ----------
-    exponent : float
-        The exponent β.
-    low, high : float
-        The band in Hz.
-    error : float
-        Greatest relative error.
-
-    Returns
-    -------
-    list of (float, float)
-        Stiffness for a factor of 1, and relaxation time in s, from slow to fast.
+    between, is what counts. The band is in Hz, and the error relative. Each branch has a stiffness
+    for a factor of 1, and a relaxation time in s, from slow to fast.
     """
     decades = np.log10(high / low)
     count = 2 * max(int(_SAMPLES * decades), _SAMPLES) + 1

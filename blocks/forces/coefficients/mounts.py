@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from flexure.blocks.forces.coefficients.compliance import damping_from_ratio
 from flexure.blocks.multibody.joints.base.checks import spread
-from flexure.blocks.signals.coordinate_axes import Axis, is_axis
+from flexure.blocks.signals.argument_shapes import Axis, is_axis
 from flexure.diagrams.checks.errors import DeclarationError, ValueRefusedError
 from flexure.diagrams.interface.option_names import AnswersOtherWords, answers_other_words
 from flexure.diagrams.values.arrays import FloatArray, as_numbers, bounded

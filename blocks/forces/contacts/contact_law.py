@@ -26,8 +26,6 @@ class ContactLaw(CoordinateLaw):
         V = k xᵉ⁺¹/(e + 1)                  stored energy
         F = -μ N v/√(v² + v_s²)             friction at the velocity v of sliding
 
-    Examples
-    --------
     >>> law = ContactLaw(1e6, 1.5, damping=0.0)
     >>> float(law.force(-1e-4, 0.0).round(9)), float(law.force(1e-4, 0.0))
     (1.0, 0.0)

@@ -42,12 +42,8 @@ class StickingFriction:
 
         f = k (z + T v),   F = -f min(1, μ N/|f|),   ż = -(F/k + z)/T
 
-    Parameters
-    ----------
-    contact : Contact
-        The contact, whose parameters are the constants k and T, and those of friction at rest.
-    ground : BodyAttachment
-        The frame in which the stretches are expressed.
+    Parameters of the contact are the constants k and T, and those of friction at rest. Stretches
+    are expressed in the frame of the ground.
     """
 
     def __init__(self, contact: Contact, ground: BodyAttachment) -> None:

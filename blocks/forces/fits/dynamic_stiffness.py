@@ -321,21 +321,11 @@ _POINTS = 48
 
 
 def first_harmonic(X: FloatArray, limit: float, half: float, *, has_memory: bool) -> Any:
-    """Return the first harmonic of the load of friction over the amplitude.
+    """Return the first harmonic of the load of friction over the amplitude, in N/m or N m/rad.
 
-    Parameters
-    ----------
-    X : array
-        Amplitudes > 0 in m or rad.
-    limit, half : float
-        Greatest load F, and the deformation h at which half of it is there from rest on.
-    has_memory : bool
-        Whether the slope of the load starts with F/h from each turn on.
-
-    Returns
-    -------
-    ndarray of complex
-        In N/m or N m/rad.
+    Amplitudes X > 0 are in m or rad. The load is at most ``limit``, and half of it at the
+    deformation ``half`` from rest on. With memory, its slope starts with their quotient from each
+    turn on.
     """
     Y = np.expand_dims(X / half, -1)
     points, weights = np.polynomial.legendre.leggauss(_POINTS)

@@ -27,17 +27,7 @@ class Labels:
 
 
 def plot_fit(fit: FitReport, labels: Labels, path: str | Path | None = None) -> Figure:
-    """Plot every component of every signal, with its residuals below.
-
-    Parameters
-    ----------
-    fit : FitReport
-        What to plot.
-    labels : Labels
-        What to write.
-    path : str or Path, optional
-        Where to save the figure.
-    """
+    """Plot every component of every signal, with its residuals below."""
     panels = [
         (signal, component, name, unit)
         for signal, unit in fit.units.items()

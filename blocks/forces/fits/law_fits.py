@@ -33,18 +33,7 @@ Bounds = Mapping[str, Any]
 class LawFit(LeastSquares):
     """A law, its constants, and one signal that was measured.
 
-    Parameters
-    ----------
-    signal, unit : str
-        What the measured values are called.
-    law : callable
-        Takes all constants by name.
-    measured : ndarray, shape (n,)
-        What it should give.
-    given : mapping
-        All constants.
-    unknowns : sequence of Unknown
-        Those of them that are looked for.
+    The law takes all constants by name and should give the measured values.
     """
 
     tolerances: Mapping[str, Any] = {"ftol": 1e-12, "xtol": 1e-12, "gtol": 1e-12}
@@ -93,15 +82,7 @@ class LawFit(LeastSquares):
 
 
 class LinearFit(LawFit):
-    """A law that is a sum of columns, each times a constant.
-
-    Parameters
-    ----------
-    signal, unit, measured, given, unknowns
-        As for `LawFit`.
-    columns : mapping of str to ndarray, shape (n,)
-        One for each of the given constants.
-    """
+    """A law that is a sum of columns, each times the given constant of its name."""
 
     no_effect = 0.0
     is_linear = True
@@ -257,7 +238,10 @@ def read_constants(
         "bounds to be a mapping from names to (lower, upper)",
         _ATTEMPT,
     )
-    given = {name: _number(value, f"the start of '{name}'") for name, value in start.items()}
+    given = {
+        name: bounded(value, f"{_ATTEMPT} with the start of '{name}'")
+        for name, value in start.items()
+    }
     names = known_names(given if fitted is None else fitted, given)
     known_names(limits, given)
     logs = known_names(logarithmic, given)
@@ -302,9 +286,3 @@ def known_names(names: Iterable[str], given: Iterable[str]) -> list[str]:
                 f"Cannot fit the constant '{name}'", remedy=suggestion(name, given)
             )
     return chosen
-
-
-def _number(value: object, what: str) -> float:
-    """Return a finite number."""
-    attempt = f"{_ATTEMPT} with {what}"
-    return bounded(value, attempt)

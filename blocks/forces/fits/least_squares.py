@@ -91,39 +91,17 @@ class Unknown:
 
 
 class LeastSquares(ABC):
-    """A fit as a problem: its unknowns, the measured values, and the computed ones.
-
-    Attributes
-    ----------
-    unknowns : sequence of Unknown
-        What is looked for.
-    attempt : str
-        Beginning of messages.
-    units : dict of str to str
-        All measured signals and their units.
-    measured : ndarray, shape (n,)
-        Measured values, end to end.
-    which : ndarray of int, shape (n,)
-        Of which signal each of them is.
-    tolerances : mapping
-        Where the search ends, as for ``scipy.optimize.least_squares``.
-    no_effect : float
-        A change of all samples below this fraction of the greatest measured value is none.
-    noise : float
-        Unknowns do the same when what tells them apart is below this fraction.
-    is_linear : bool
-        Whether the derivatives are the same everywhere.
-    """
+    """A fit as a problem: its unknowns, the measured values, and the computed ones."""
 
     unknowns: Sequence[Unknown]
-    attempt: str
-    units: dict[str, str]
-    measured: FloatArray
-    which: npt.NDArray[np.intp]
-    tolerances: Mapping[str, Any]
-    no_effect: float
-    noise: float
-    is_linear = False
+    attempt: str  # beginning of messages
+    units: dict[str, str]  # of all measured signals
+    measured: FloatArray  # measured values, end to end
+    which: npt.NDArray[np.intp]  # of which signal each of them is
+    tolerances: Mapping[str, Any]  # where the search ends, as for scipy.optimize.least_squares
+    no_effect: float  # of the greatest measured value: a smaller change of all samples is none
+    noise: float  # unknowns do the same when what tells them apart is below this fraction
+    is_linear = False  # whether the derivatives are the same everywhere
 
     @abstractmethod
     def computed(self, values: FloatArray) -> FloatArray:
@@ -248,18 +226,9 @@ def estimate(
 ) -> FitReport:
     """Find the minimum and judge it.
 
-    Parameters
-    ----------
-    problem : LeastSquares
-        What is looked for.
-    constants : mapping
-        All constants by name, those that are not looked for included.
-    free : ndarray of bool
-        Which unknowns have an effect; the others keep where they start.
-    deviations : ndarray or None
-        Standard deviations of the signals; None to find them.
-    loss, max_evaluations
-        As for `fit_constants`.
+    ``constants`` are all by name, those that are not looked for included. Unknowns that are not
+    free have no effect, and keep where they start. Without standard deviations of the signals,
+    these are found. The other arguments are those of `fit_constants`.
     """
     known, spread, which = deviations is not None, _spread(problem), problem.which
     if deviations is not None and np.any(deviations < _PRECISION * spread):
@@ -431,10 +400,7 @@ def check_options(
 
 
 def given_deviations(
-    signals: Iterable[str],
-    deviations: Any,
-    attempt: str,
-    find: Callable[[Any], str] = str,
+    signals: Iterable[str], deviations: Any, attempt: str, find: Callable[[Any], str] = str
 ) -> FloatArray | None:
     """Return the standard deviations of signals, if they are given: one for all, or by name."""
     if deviations is None:

@@ -23,20 +23,6 @@ class CoordinateForceElement(JointForceElement):
     ball and floating joints are.
 
     A subclass declares the constants of the law as parameters and implements `law`.
-
-    Parameters
-    ----------
-    name : str
-        Name of the block.
-    joint : Joint
-        The joint it acts on.
-    losses_need_position : bool
-        Whether the dissipative force depends on the position, as for `JointForceElement`.
-
-    Raises
-    ------
-    DeclarationError
-        When the velocities of the joint are not the rates of its positions, or it has none.
     """
 
     def __init__(self, name: str, joint: Joint, *, losses_need_position: bool = True) -> None:
@@ -93,24 +79,9 @@ def declare_per_coordinate(
 ) -> NumericParameter:
     """Declare a constant with a value for each coordinate of the joint of an element.
 
-    Parameters
-    ----------
-    element : JointForceElement
-        The block to which the parameter belongs.
-    name : str
-        Name of the parameter.
-    value : float or array_like, shape (num_velocities,)
-        Value in new contexts, one for all coordinates or one for each. The parameter of a joint
-        with a single coordinate is a scalar.
-    units : tuple of (str, str)
-        Units for a coordinate that turns, and for one that moves along a line.
-    lower, exclusive, allow_infinite, doc
-        As for `LeafSystem.declare_numeric_parameter`.
-
-    Returns
-    -------
-    NumericParameter
-        The handle.
+    One value serves all coordinates; that of a joint with a single coordinate is a scalar. Units
+    are those for a coordinate that turns, and for one that moves along a line. The other arguments
+    are those of `LeafSystem.declare_numeric_parameter`.
     """
     attempt = f"Cannot declare parameter '{element.name}.{name}'"
     count = element.joint.num_velocities

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import fields, replace
 from typing import Any
 
-from flexure.blocks.forces.on_joints.hinge_constants import DoorHingeConfig
-from flexure.blocks.forces.on_joints.hinge_law import HingeLaw
+from flexure.blocks.forces.on_joints.hinge_law import DoorHingeConfig, HingeLaw
 from flexure.blocks.multibody.force_elements.joint_force_element import JointForceElement
 from flexure.blocks.multibody.joints.base.joint import Joint
 from flexure.diagrams.checks.errors import DeclarationError, UnknownNameError, suggestion
@@ -83,12 +82,7 @@ class DoorHinge(JointForceElement):
     motion_threshold: NumericParameter
 
     def __init__(
-        self,
-        name: str,
-        joint: Joint,
-        config: DoorHingeConfig | None = None,
-        /,
-        **constants: float,
+        self, name: str, joint: Joint, config: DoorHingeConfig | None = None, /, **constants: float
     ) -> None:
         super().__init__(name, joint, losses_need_position=False)
         if joint.num_velocities != 1 or not joint.can_rotate:

@@ -121,27 +121,8 @@ def declare_table(
 ) -> tuple[FloatArray, NumericParameter]:
     """Check the deflections of a table, and declare its forces as a parameter.
 
-    Parameters
-    ----------
-    block : LeafSystem
-        The block to which the parameter belongs.
-    deflections, forces : array_like, shape (n,)
-        The points of the table.
-    unit : str
-        Unit of the forces.
-    name : str
-        Name of the parameter.
-    from_zero : bool
-        Whether the table begins at zero, with a point that is not given.
-    **options
-        Bounds and rules for the forces, as for other parameters.
-
-    Returns
-    -------
-    deflections : ndarray, shape (n,)
-        A frozen copy.
-    forces : NumericParameter
-        The handle.
+    A table ``from_zero`` begins there, with a point that is not given. Options are bounds and rules
+    for the forces, as for other parameters. Deflections are returned as a frozen copy.
     """
     attempt = f"Cannot make the table of '{block.name}'"
     points: FloatArray = freeze(as_numbers(deflections, attempt))

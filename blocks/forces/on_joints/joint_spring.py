@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import numpy.typing as npt
 
-from flexure.blocks.forces.on_joints.coordinate_element import declare_per_coordinate
+from flexure.blocks.forces.on_joints.coordinate_element import (
+    CoordinateForceElement,
+    declare_per_coordinate,
+)
 from flexure.blocks.forces.on_joints.coordinate_law import LinearlyDampedLaw
-from flexure.blocks.forces.on_joints.damped_spring import DampedSpring
 from flexure.blocks.multibody.joints.base.joint import Joint
 from flexure.diagrams.values.arrays import Array
 
@@ -59,6 +63,46 @@ class SpringLaw(LinearlyDampedLaw):
         """Return the energy of spring and preload in J, zero at the nominal position."""
         x = q - self.nominal_position
         return (0.5 * self.stiffness * x - self.preload) * x
+
+
+class DampedSpring(CoordinateForceElement):
+    """Base class of springs with a linear damper along every coordinate of a joint.
+
+    A subclass declares what else its spring needs and implements `law`. Constants are those of
+    `JointSpring`.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        joint: Joint,
+        *,
+        nominal_position: npt.ArrayLike,
+        preload: npt.ArrayLike,
+        damping: npt.ArrayLike,
+    ) -> None:
+        super().__init__(name, joint, losses_need_position=False)
+        self.nominal_position = declare_per_coordinate(
+            self,
+            "nominal_position",
+            nominal_position,
+            ("rad", "m"),
+            doc="where the deflection is zero",
+        )
+        self.preload = declare_per_coordinate(
+            self, "preload", preload, ("N m", "N"), doc="constant force"
+        )
+        self.damping = declare_per_coordinate(
+            self, "damping", damping, ("N m s/rad", "N s/m"), lower=0.0
+        )
+
+    @abstractmethod
+    def law(self, context: Any) -> LinearlyDampedLaw:
+        """Return the law with the constants of a context."""
+
+    def calc_non_conservative_power(self, context: Any) -> Array:
+        """Return the power of the damper, which needs no position."""
+        return np.sum(self.law(context).damper_power(self.velocity(context)))
 
 
 class JointSpring(DampedSpring):

@@ -148,10 +148,7 @@ class StickSlipFriction(StickingConstraint):
     def declare(self, tree: ConstrainedTree) -> None:
         """Declare the constants."""
         super().declare(tree)
-        units = {
-            "stribeck_velocity": ("rad/s", "m/s"),
-            "viscous_friction": ("N m s/rad", "N s/m"),
-        }
+        units = {"stribeck_velocity": ("rad/s", "m/s"), "viscous_friction": ("N m s/rad", "N s/m")}
         for what, value in self._defaults.items():
             turning, sliding = units.get(what, ("N m", "N"))
             self._parameters[what] = tree.declare_numeric_parameter(

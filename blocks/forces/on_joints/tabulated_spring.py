@@ -12,8 +12,8 @@ from flexure.blocks.forces.on_joints.coordinate_element import (
     declare_per_coordinate,
 )
 from flexure.blocks.forces.on_joints.coordinate_law import LinearlyDampedLaw
-from flexure.blocks.forces.on_joints.damped_spring import DampedSpring
 from flexure.blocks.forces.on_joints.force_table import ForceTable, declare_table
+from flexure.blocks.forces.on_joints.joint_spring import DampedSpring
 from flexure.blocks.multibody.joints.base.joint import Joint
 from flexure.diagrams.checks.errors import DeclarationError
 from flexure.diagrams.values.arrays import Array, FloatArray

@@ -53,15 +53,7 @@ class Setting(NamedTuple):
 
 
 class Instance:
-    """An instance of an FMU in this process.
-
-    Parameters
-    ----------
-    folder : str
-        Where the FMU is unpacked.
-    facts : Facts
-        Its description.
-    """
+    """An instance, in this process, of an FMU that is unpacked in a folder."""
 
     _ended = False
     _next = np.inf

@@ -13,8 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from flexure.blocks.models.fmu.archive import hash_of, unpack
-from flexure.blocks.models.fmu.description import Facts, read_facts
+from flexure.blocks.models.fmu.description import Facts, hash_of, read_facts, unpack
 from flexure.blocks.models.fmu.instance import Instance
 from flexure.diagrams.checks.errors import (
     DeclarationError,
@@ -30,23 +29,9 @@ class Runtime:
     """An FMU that answers questions, one at a time.
 
     The binary is loaded at the first question. A copy, also in another process, unpacks and loads
-    its own from the same file, and refuses a file that has changed.
-
-    Parameters
-    ----------
-    label : str
-        Name of the block, for messages.
-    path : str
-        The file.
-    kind : str
-        "me", "cs", or "auto" for the first of both that it offers.
-    isolated : bool
-        Whether it runs in a process of its own.
-
-    Attributes
-    ----------
-    facts : Facts
-        Its description.
+    its own from the same file, and refuses a file that has changed. ``kind`` is "me", "cs", or
+    "auto" for the first of both that it offers; ``facts`` are its description. An isolated FMU runs
+    in a process of its own.
     """
 
     _machine: Any = None

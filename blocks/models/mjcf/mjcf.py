@@ -19,15 +19,16 @@ from flexure.blocks.math import (
     rotation_from_quaternion,
 )
 from flexure.blocks.models.mjcf.mjcf_elements import (
+    ATTEMPT,
     Names,
     add_constraints,
     add_forces,
     add_motors,
+    add_tendons,
+    geom_shape,
     list_what_is_left_out,
+    mujoco,
 )
-from flexure.blocks.models.mjcf.mjcf_shapes import geom_shape
-from flexure.blocks.models.mjcf.mjcf_tendons import add_tendons
-from flexure.blocks.models.mjcf.mujoco_package import ATTEMPT, mujoco
 from flexure.blocks.models.reading.ignored_elements import LeftOut
 from flexure.blocks.multibody.bodies.bodies import Body, Frame
 from flexure.blocks.multibody.bodies.body_shape import BodyShape
@@ -44,10 +45,7 @@ from flexure.diagrams.checks.errors import DeclarationError
 
 
 def load_mjcf(
-    source: str | Path,
-    *,
-    name: str | None = None,
-    gravity: npt.ArrayLike | None = None,
+    source: str | Path, *, name: str | None = None, gravity: npt.ArrayLike | None = None
 ) -> PlantBuilder:
     """Read a model from an MJCF file into a new builder.
 

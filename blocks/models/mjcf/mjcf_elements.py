@@ -8,18 +8,24 @@ from typing import Any
 
 import numpy as np
 
+from flexure.blocks.forces.between_points.one_sided_spring import Cable
+from flexure.blocks.forces.between_points.spring_damper import LinearSpringDamper
+from flexure.blocks.forces.on_joints.compliant_coupling import CompliantCoupling
 from flexure.blocks.forces.on_joints.joint_spring import JointSpring
 from flexure.blocks.math import RigidTransform, rotation_from_quaternion
-from flexure.blocks.models.mjcf.mujoco_package import mujoco
 from flexure.blocks.models.reading.ignored_elements import LeftOut
 from flexure.blocks.models.reading.joint_parts import add_friction
+from flexure.blocks.models.reading.visuals import color_code
 from flexure.blocks.multibody.bodies.bodies import Body, Frame
+from flexure.blocks.multibody.bodies.body_shape import BodyShape
 from flexure.blocks.multibody.constraints import Coupling, GearPair, HolonomicConstraint
+from flexure.blocks.multibody.force_elements.force_element import ForceElement
 from flexure.blocks.multibody.joints import Joint
 from flexure.blocks.multibody.joints.ball import BallRpyJoint
 from flexure.blocks.multibody.joints.weld import WeldJoint
 from flexure.blocks.multibody.plants.plant_builder import PlantBuilder
 from flexure.blocks.multibody.plants.plant_wiring import TOTALS, TREE
+from flexure.diagrams.checks.extras import import_extra
 
 #: Of each kind of things, what shares its names.
 _PLACES = {
@@ -54,6 +60,14 @@ _UNUSUAL = {
     "actuator_armature": "actuator",
 }
 _FLAGS = ("CONSTRAINT", "EQUALITY", "FRICTIONLOSS", "SPRING", "DAMPER", "ACTUATION")
+
+
+ATTEMPT = "Cannot read an MJCF file"
+
+
+def mujoco() -> Any:
+    """Return the package mujoco, or refuse with the extra that installs it."""
+    return import_extra("mujoco", "mjcf", ATTEMPT)
 
 
 class Names:
@@ -273,3 +287,103 @@ def _unusual(model: Any, names: Names) -> Iterator[tuple[str, str]]:
                 owner = int(model.dof_jntid[number]) if key.startswith("dof") else number
                 what = key.partition("_")[2]
                 yield key, f"the {what} of the {kind} '{names.of(kind, owner)}'"
+
+
+def geom_shape(model: Any, number: int, name: str, left_out: LeftOut) -> BodyShape:
+    """Return the shape of a geom in its body; note what cannot be drawn."""
+    kinds = mujoco().mjtGeom
+    kind, size = kinds(int(model.geom_type[number])), model.geom_size[number]
+    if kind == kinds.mjGEOM_BOX:
+        shape = BodyShape.box(size=2.0 * size)
+    elif kind == kinds.mjGEOM_SPHERE:
+        shape = BodyShape.sphere(radius=size[0])
+    elif kind == kinds.mjGEOM_ELLIPSOID:
+        shape = BodyShape.ellipsoid(semi_axes=size)
+    elif kind == kinds.mjGEOM_CYLINDER:
+        shape = BodyShape.cylinder(radius=size[0], length=2.0 * size[1])
+    elif kind == kinds.mjGEOM_CAPSULE:
+        shape = BodyShape.capsule(radius=size[0], length=2.0 * size[1])
+    elif kind == kinds.mjGEOM_MESH:
+        shape = _mesh(model, int(model.geom_dataid[number]))
+    else:
+        what = kind.name.removeprefix("mjGEOM_").lower()
+        left_out.add(f"not drawn in pictures: the {what} '{name}'", "not drawn")
+        return BodyShape()
+    R = rotation_from_quaternion(model.geom_quat[number])
+    color = color_code(model.geom_rgba[number])
+    return shape.moved((R, model.geom_pos[number])).colored(color)
+
+
+def _mesh(model: Any, number: int) -> BodyShape:
+    """Return a mesh of the model, which MuJoCo has turned to its principal axes."""
+    vertices = slice(model.mesh_vertadr[number], None)
+    faces = slice(model.mesh_faceadr[number], None)
+    points = model.mesh_vert[vertices][: model.mesh_vertnum[number]]
+    corners = model.mesh_face[faces][: model.mesh_facenum[number]]
+    return BodyShape.mesh((np.asarray(points, dtype=float), np.asarray(corners)))
+
+
+#: Numbers of tendons that have no element, and what they are.
+_OTHERS = {
+    "limited": "range",
+    "frictionloss": "friction",
+    "armature": "armature",
+    "stiffnesspoly": "nonlinear stiffness",
+    "dampingpoly": "nonlinear damping",
+}
+
+
+def add_tendons(
+    builder: PlantBuilder,
+    model: Any,
+    bodies: Sequence[Body],
+    joints: Sequence[Joint],
+    names: Names,
+    left_out: LeftOut,
+) -> None:
+    """Add tendons between two sites as springs or cables, and those along joints as couplings."""
+    for number in range(model.ntendon):
+        name = names.of("tendon", number)
+        element = _element(name, model, number, bodies, joints)
+        if element is None:
+            left_out.add(
+                f"the tendon '{name}', which is no spring or damper of a kind here", "tendon"
+            )
+            continue
+        builder.add_force_element(element)
+        for key, what in _OTHERS.items():
+            values = getattr(model, f"tendon_{key}", None)
+            if values is not None and np.any(values[number]):
+                left_out.add(f"the {what} of the tendon '{name}'", f"tendon {key}")
+
+
+def _element(
+    name: str, model: Any, number: int, bodies: Sequence[Body], joints: Sequence[Joint]
+) -> ForceElement | None:
+    """Return the element with the force of a tendon, if there is one."""
+    first = int(model.tendon_adr[number])
+    parts, wraps = slice(first, first + int(model.tendon_num[number])), mujoco().mjtWrap
+    kinds, numbers = set(model.wrap_type[parts].tolist()), model.wrap_objid[parts].tolist()
+    low, high = map(float, model.tendon_lengthspring[number])
+    law = {
+        what: float(np.ravel(getattr(model, f"tendon_{what}")[number])[0])
+        for what in ("stiffness", "damping")
+    }
+    if not any(law.values()):
+        return None
+    has_length = low == high or not law["stiffness"]
+    if kinds == {int(wraps.mjWRAP_JOINT)} and has_length:
+        pairs = zip(numbers, model.wrap_prm[parts].tolist(), strict=True)
+        factors: dict[Any, float] = {joints[n]: factor for n, factor in pairs if factor}
+        if not factors:
+            return None
+        return CompliantCoupling(name, Coupling(f"{name}_length", factors, low), **law)
+    if kinds != {int(wraps.mjWRAP_SITE)} or len(numbers) != 2 or high <= 0.0:
+        return None
+    A, B = (bodies[model.site_bodyid[n]] for n in numbers)
+    p_AP, p_BQ = model.site_pos[numbers]
+    if has_length:
+        return LinearSpringDamper(name, A, p_AP, B, p_BQ, free_length=high, **law)
+    if low > 0.0 or law["damping"]:
+        return None
+    return Cable(name, A, p_AP, B, p_BQ, free_length=high, stiffness=law["stiffness"])

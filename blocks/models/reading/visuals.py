@@ -30,15 +30,20 @@ def color_code(shares: npt.ArrayLike) -> str:
     return "#" + "".join(f"{round(255 * share):02x}" for share in first.tolist())
 
 
+def only_shape(visual: Element) -> Element:
+    """Return the element of the shape of a visual."""
+    parent = visual.required("geometry")
+    found = parent.children()
+    if len(found) != 1:
+        raise visual.refusal(expected="one shape", found=f"{len(found)}")
+    parent.take_as_known(found[0].tag)
+    return found[0]
+
+
 class Visuals(ABC):
-    """Reads what the links of a model look like.
+    """Reads what the links of a model look like, whose file is in a folder.
 
     Nothing here stops a model from being loaded: what cannot be drawn is noted.
-
-    Parameters
-    ----------
-    folder : Path
-        Where the file of the model is.
     """
 
     def __init__(self, folder: Path) -> None:

@@ -16,7 +16,8 @@ from typing import Any
 import numpy as np
 
 from flexure.diagrams.checks.arguments import shown
-from flexure.diagrams.checks.errors import DeclarationError, FlexureError, MissingExtraError, quoted
+from flexure.diagrams.checks.errors import DeclarationError, FlexureError, quoted
+from flexure.diagrams.checks.extras import import_extra
 from flexure.diagrams.concurrency.threads import cached_property
 from flexure.diagrams.values.arrays import FloatArray
 
@@ -32,14 +33,7 @@ class Element:
     It remembers for which attributes and children it was asked; see `unread`.
 
     Namespaces are read as prefixes: the tag of ``<drake:joint>`` is ``"drake:joint"``, whatever the
-    prefix stands for, and also when it is declared nowhere.
-
-    Parameters
-    ----------
-    node : lxml element
-        What the parser made.
-    file : str
-        What to call the file in errors.
+    prefix stands for, and also when it is declared nowhere. ``file`` is what errors call the file.
     """
 
     def __init__(self, node: Any, file: str) -> None:
@@ -59,8 +53,7 @@ class Element:
         """All attributes by their names, with their prefixes."""
         if len(self._node.attrib) > _MOST_ATTRIBUTES:  # reading them takes time with their square
             raise self.refusal(
-                expected=f"at most {_MOST_ATTRIBUTES} attributes",
-                found=f"{len(self._node.attrib)}",
+                expected=f"at most {_MOST_ATTRIBUTES} attributes", found=f"{len(self._node.attrib)}"
             )
         found = {}
         for key, value in self._node.attrib.items():
@@ -254,17 +247,11 @@ def _number(word: str) -> float:
     return float(word)
 
 
-def read_xml(source: str | Path, extra: str) -> Element:
+def read_xml(source: str | Path) -> Element:
     """Read an XML file, or a text that is one, and return its outermost element.
 
-    Entities are not resolved, and no other file is read.
-
-    Parameters
-    ----------
-    source : str or Path
-        Name of a file, or the text itself: what contains ``<`` is no name.
-    extra : str
-        The extra that installs the parser.
+    Entities are not resolved, and no other file is read. The source is the name of a file, or the
+    text itself: what contains ``<`` is no name.
     """
     if not isinstance(source, (str, Path)):
         raise DeclarationError(
@@ -272,15 +259,9 @@ def read_xml(source: str | Path, extra: str) -> Element:
             expected="the name of a file as str or Path, or a text with <",
             found=shown(source),
         )
-    try:
-        from lxml import etree
-    except ImportError as error:
-        raise MissingExtraError(
-            "Cannot read XML files",
-            expected="the package lxml",
-            found="none installed",
-            remedy=f"Install it with: pip install 'flexure[{extra}]'",
-        ) from error
+    import_extra("lxml", "urdf", "Cannot read XML files")
+    from lxml import etree
+
     if not str(source).strip():
         wanted = "the name of a file, or a text with <"
         raise DeclarationError("Cannot read XML", expected=wanted, found="an empty text")

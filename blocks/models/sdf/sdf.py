@@ -6,6 +6,7 @@ Needs lxml, which `flexure[urdf]` installs.
 from __future__ import annotations
 
 from pathlib import Path
+from typing import get_args
 
 import networkx as nx
 import numpy as np
@@ -13,19 +14,20 @@ import numpy.typing as npt
 
 from flexure.blocks.math import RigidTransform, relative_pose
 from flexure.blocks.models.reading.ignored_elements import LeftOut
-from flexure.blocks.models.reading.inertias import Unphysical, check_unphysical, link_inertia
-from flexure.blocks.models.reading.root_bodies import loose_bases
-from flexure.blocks.models.reading.visuals import folder_of
+from flexure.blocks.models.reading.links import Unphysical, link_inertia, loose_bases
+from flexure.blocks.models.reading.visuals import Visuals, color_code, folder_of, only_shape
 from flexure.blocks.models.reading.xml_elements import Element, plant_name, read_xml
 from flexure.blocks.models.sdf.sdf_joints import add_sdf_joint
 from flexure.blocks.models.sdf.sdf_poses import FrameGraph, pose_inside, scoped
-from flexure.blocks.models.sdf.sdf_visuals import SdfVisuals
 from flexure.blocks.multibody.bodies.bodies import Body
+from flexure.blocks.multibody.bodies.body_shape import BodyShape
 from flexure.blocks.multibody.bodies.inertia import SpatialInertia
 from flexure.blocks.multibody.constraints import GearPair
 from flexure.blocks.multibody.joints.floating import QuaternionFloatingJoint
 from flexure.blocks.multibody.joints.weld import WeldJoint
 from flexure.blocks.multibody.plants.plant_builder import PlantBuilder
+from flexure.diagrams.checks.arguments import one_of
+from flexure.diagrams.checks.errors import DeclarationError
 
 _GRAVITY = (0.0, 0.0, -9.81)
 _OLDEST = 1.5  # before, axes of joints were expressed in the frame of the model
@@ -136,8 +138,9 @@ def load_sdf(
     >>> pendulum.force_elements
     (<JointSpring 'pivot_spring'>,)
     """
-    check_unphysical(unphysical, "Cannot load an SDF file")
-    root = read_xml(source, "urdf")
+    ways, attempt = get_args(Unphysical), "Cannot load an SDF file"
+    one_of(unphysical, ways, "unphysical", attempt, error=DeclarationError)
+    root = read_xml(source)
     if root.tag != "sdf":
         raise root.refusal(expected="<sdf> as the outermost element", found=f"<{root.tag}>")
     version = root.text("version")
@@ -178,12 +181,7 @@ class _Loader:
     """Adds models to a builder: first all frames, then what is in them."""
 
     def __init__(
-        self,
-        builder: PlantBuilder,
-        visuals: SdfVisuals,
-        unphysical: Unphysical,
-        *,
-        is_single: bool,
+        self, builder: PlantBuilder, visuals: SdfVisuals, unphysical: Unphysical, *, is_single: bool
     ) -> None:
         self.builder, self.visuals, self._unphysical = builder, visuals, unphysical
         self.left_out = LeftOut()
@@ -289,9 +287,7 @@ class _Loader:
             inertia = inertia.with_shape(shape)
         with link.blamed():
             body = self.builder.add_body(
-                self._name(full),
-                inertia,
-                model_instance=plant_name(scope.removesuffix("::")),
+                self._name(full), inertia, model_instance=plant_name(scope.removesuffix("::"))
             )
         self._bodies[full] = body
         self._links[body], self._names[body] = link, full
@@ -373,3 +369,51 @@ class _Loader:
             joint = QuaternionFloatingJoint(body.name, self.builder.world, body)
             joint.default_pose = self._frames.pose(self._names[body], self._links[body])
             self.builder.add_joint(joint)
+
+
+#: What matters to renderers alone.
+_RENDERING = ("cast_shadows", "transparency", "laser_retro", "visibility_flags", "meta", "plugin")
+
+
+class SdfVisuals(Visuals):
+    """Reads what the links of a model look like."""
+
+    def pose(self, visual: Element) -> RigidTransform:
+        """Return the pose of a visual in its link."""
+        visual.pass_over(*_RENDERING)
+        pose = visual.child("pose")
+        if pose is not None and pose.text_or("relative_to", ""):
+            raise pose.refusal(expected="a pose in the link", found="relative_to")
+        return pose_inside(pose)
+
+    def geometry(self, visual: Element) -> BodyShape:
+        """Return the shape of a visual in its own frame."""
+        shape = only_shape(visual)
+        match shape.tag:
+            case "box":
+                return BodyShape.box(size=shape.required("size").numbers_inside(3))
+            case "sphere":
+                return BodyShape.sphere(radius=shape.required("radius").number_inside())
+            case "ellipsoid":
+                return BodyShape.ellipsoid(semi_axes=shape.required("radii").numbers_inside(3))
+            case "cylinder" | "capsule":
+                radius, length = (
+                    shape.required(key).number_inside() for key in ("radius", "length")
+                )
+                make = BodyShape.cylinder if shape.tag == "cylinder" else BodyShape.capsule
+                return make(radius=radius, length=length)
+            case "mesh":
+                scale = shape.child("scale")
+                factors = np.ones(3) if scale is None else scale.numbers_inside(3)
+                return self.mesh(shape.required("uri").content, factors)
+            case "empty":
+                return BodyShape()
+        expected = "box, sphere, ellipsoid, cylinder, capsule or mesh"
+        raise shape.refusal(expected=expected, found=shape.tag)
+
+    def color(self, material: Element) -> str | None:
+        """Return the diffuse color of a material, or the ambient one."""
+        given = [material.child(key) for key in ("diffuse", "ambient")]
+        material.pass_over("specular", "emissive", "lighting")
+        shares = next((each for each in given if each is not None), None)
+        return None if shares is None else color_code(shares.numbers_inside(3, 4))

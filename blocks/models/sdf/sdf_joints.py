@@ -42,24 +42,10 @@ def add_sdf_joint(
     is_loop: bool,
     left_out: LeftOut,
 ) -> None:
-    """Add a joint to a builder.
+    """Add the joint of an element to a builder.
 
-    Parameters
-    ----------
-    builder : PlantBuilder
-        What gets it.
-    element : Element
-        The joint.
-    name : str
-        Its name in the plant.
-    on_parent, on_child : (Body, RigidTransform)
-        The bodies, and the pose of the joint on each.
-    rotation : callable
-        ``rotation(frame)`` returns the orientation of a frame in the joint.
-    is_loop : bool
-        Whether it closes a loop.
-    left_out : LeftOut
-        What cannot be had.
+    ``on_parent`` and ``on_child`` are the bodies, and the pose of the joint on each.
+    ``rotation(frame)`` returns the orientation of a frame in the joint.
     """
     element.pass_over(*_OF_JOINTS)
     kind = element.text("type")

@@ -40,20 +40,11 @@ class FrameGraph:
     def add(
         self, name: str, element: Element, *, scope: str, default: str, attached_to: str
     ) -> None:
-        """Add a frame with the pose of an element.
+        """Add a frame with the pose of an element, which may have one.
 
-        Parameters
-        ----------
-        name : str
-            Full name.
-        element : Element
-            What may have a ``<pose>``.
-        scope : str
-            The model in which names are looked up, with ``::`` at the end, or nothing.
-        default : str
-            Full name of the frame for a pose that names none.
-        attached_to : str
-            Full name of the frame that it is fixed on; its own name for a link.
+        ``scope`` is the model in which names are looked up, with ``::`` at the end, or nothing;
+        ``default`` the frame for a pose that names none; ``attached_to`` the frame that it is fixed
+        on, which for a link is itself. All names but those in the element are full.
         """
         if name in self._places or name == "world":
             raise element.refusal(

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import ChainMap
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -17,9 +17,8 @@ from flexure.blocks.forces.between_points.spring_damper import LinearSpringDampe
 from flexure.blocks.forces.bushings.bushing import LinearBushingRollPitchYaw
 from flexure.blocks.math import rotation_about
 from flexure.blocks.models.reading.ignored_elements import LeftOut
-from flexure.blocks.models.reading.inertias import Unphysical, check_unphysical, link_inertia
 from flexure.blocks.models.reading.joint_parts import BOUNDLESS, add_friction, set_limits
-from flexure.blocks.models.reading.root_bodies import loose_bases
+from flexure.blocks.models.reading.links import Unphysical, link_inertia, loose_bases
 from flexure.blocks.models.reading.visuals import folder_of
 from flexure.blocks.models.reading.xml_elements import Element, plant_name, read_xml
 from flexure.blocks.models.urdf.urdf_visuals import UrdfVisuals, origin_pose
@@ -36,7 +35,7 @@ from flexure.blocks.multibody.joints.screw import ScrewJoint
 from flexure.blocks.multibody.joints.universal import UniversalJoint
 from flexure.blocks.multibody.joints.weld import WeldJoint
 from flexure.blocks.multibody.plants.plant_builder import PlantBuilder
-from flexure.diagrams.checks.arguments import is_one_of
+from flexure.diagrams.checks.arguments import one_of
 from flexure.diagrams.checks.errors import DeclarationError, UnknownNameError, quoted, suggestion
 from flexure.diagrams.values.arrays import Array, FloatArray
 
@@ -56,10 +55,7 @@ _WITHOUT_AXIS = ("fixed", "floating", "ball", "universal")
 _MOST = 100_000
 
 #: Elements that change the motion of a robot in ways that plants do not have.
-_IMPOSSIBLE = {
-    "loop_joint": "joints without loops",
-    "drake:tendon_constraint": "no tendons",
-}
+_IMPOSSIBLE = {"loop_joint": "joints without loops", "drake:tendon_constraint": "no tendons"}
 
 
 def load_urdf(
@@ -172,14 +168,10 @@ def load_urdf(
     >>> door.calc_mass_matrix(door.create_default_context())
     array([[1.11]])
     """
-    if not is_one_of(base, ("weld", "free")):
-        raise DeclarationError(
-            "Cannot load a URDF file",
-            expected=f"base {quoted(('weld', 'free'))}",
-            found=f"{base!r}",
-        )
-    check_unphysical(unphysical, "Cannot load a URDF file")
-    robot = read_xml(source, "urdf")
+    attempt = "Cannot load a URDF file"
+    one_of(base, get_args(Base), "base", attempt, error=DeclarationError)
+    one_of(unphysical, get_args(Unphysical), "unphysical", attempt, error=DeclarationError)
+    robot = read_xml(source)
     if robot.tag != "robot":
         raise robot.refusal(expected="<robot> as the outermost element", found=f"<{robot.tag}>")
     title = robot.plant_name() if name is None else name

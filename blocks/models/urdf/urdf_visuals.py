@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from flexure.blocks.math import RigidTransform, rotation_from_rpy
-from flexure.blocks.models.reading.visuals import Visuals, color_code
+from flexure.blocks.models.reading.visuals import Visuals, color_code, only_shape
 from flexure.blocks.models.reading.xml_elements import Element
 from flexure.blocks.multibody.bodies.body_shape import BodyShape
 
@@ -23,15 +23,7 @@ def origin_pose(origin: Element | None) -> RigidTransform:
 
 
 class UrdfVisuals(Visuals):
-    """Reads what the links of a robot look like.
-
-    Parameters
-    ----------
-    robot : Element
-        The robot, whose materials may have names.
-    folder : Path
-        Where the file of the robot is.
-    """
+    """Reads what the links of a robot look like, whose materials may have names."""
 
     def __init__(self, robot: Element, folder: Path) -> None:
         super().__init__(folder)
@@ -45,12 +37,7 @@ class UrdfVisuals(Visuals):
 
     def geometry(self, visual: Element) -> BodyShape:
         """Return the shape of a visual in its own frame."""
-        parent = visual.required("geometry")
-        found = parent.children()
-        if len(found) != 1:
-            raise visual.refusal(expected="one shape", found=f"{len(found)}")
-        geometry = found[0]
-        parent.take_as_known(geometry.tag)
+        geometry = only_shape(visual)
         match geometry.tag:
             case "box":
                 return BodyShape.box(size=geometry.vector("size"))

@@ -84,14 +84,7 @@ class Carried:
 class PlantWriter(ABC):
     """Makes the elements of a file, and lists what the format cannot express.
 
-    Parameters
-    ----------
-    plant : Plant
-        The plant.
-    context : Context
-        Its values.
-    path : Path
-        The file, beside which meshes are saved.
+    Meshes are saved beside the path.
     """
 
     FORMAT: ClassVar[str]

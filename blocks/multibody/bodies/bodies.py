@@ -1,29 +1,26 @@
-"""Rigid bodies, and the frames that are fixed on them."""
+"""Rigid bodies with their thermal expansion, and the frames that are fixed on them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NoReturn, TypeAlias
+from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
 import numpy as np
 
-from flexure.blocks.math import (
-    RigidTransform,
-    compose_transforms,
-    relative_pose,
-    rotate_spatial,
-)
-from flexure.blocks.multibody.bodies.body_expansion import BodyExpansion
+from flexure.blocks.math import RigidTransform, compose_transforms, relative_pose, rotate_spatial
+from flexure.blocks.multibody.bodies.body_motion import PointMotion, motion_at, seen_from
 from flexure.blocks.multibody.bodies.body_shape import BodyShape
 from flexure.blocks.multibody.bodies.inertia import SpatialInertia
 from flexure.blocks.multibody.bodies.plant_base import TreeBase
 from flexure.blocks.multibody.bodies.plant_part import Part
 from flexure.blocks.multibody.bodies.poses import PoseLike, checked_pose
-from flexure.blocks.multibody.bodies.relative_motion import PointMotion, motion_at, seen_from
+from flexure.diagrams import LeafSystem
 from flexure.diagrams.checks.arguments import require
 from flexure.diagrams.checks.errors import DeclarationError
 from flexure.diagrams.systems.copying import refuse_copy
-from flexure.diagrams.values.arrays import Array, FloatArray, check_name, freeze
+from flexure.diagrams.systems.ports import InputPort, LeafOutputPort
+from flexure.diagrams.values.arrays import Array, FloatArray, bounded, check_name, freeze
+from flexure.diagrams.values.parameters import NumericParameter
 
 if TYPE_CHECKING:
     from flexure.diagrams.contexts.context import Context
@@ -81,11 +78,7 @@ class Body(Part):
     """
 
     def __init__(
-        self,
-        name: str,
-        inertia: SpatialInertia | None = None,
-        *,
-        model_instance: str = "default",
+        self, name: str, inertia: SpatialInertia | None = None, *, model_instance: str = "default"
     ) -> None:
         self.name = check_name(name, "a body")
         fits = inertia is None or isinstance(inertia, SpatialInertia)
@@ -322,10 +315,7 @@ class Frame:
         return self._expressed(self._motion(context, A, measured_in).A, context, expressed_in)
 
     def _motion(
-        self,
-        context: Context,
-        accelerations: Sequence[Array] | None,
-        measured_in: FrameLike | None,
+        self, context: Context, accelerations: Sequence[Array] | None, measured_in: FrameLike | None
     ) -> PointMotion:
         """Return how the frame moves at Fo, for given accelerations of all bodies, or none."""
         tree, number = self.place()
@@ -388,3 +378,34 @@ def as_frame(place: FrameLike, attempt: str) -> Frame:
     if isinstance(place, Frame):
         return place
     raise DeclarationError(attempt, expected="a Frame or a Body", found=repr(place))
+
+
+class BodyExpansion(LeafSystem):
+    """The thermal strain α (T - T_ref) of a body, of `Body.add_thermal_expansion`.
+
+    The coefficient α in 1/K and T_ref in K, the temperature at which the frames are where they were
+    placed, are parameters.
+    """
+
+    temperature: InputPort
+    strain: LeafOutputPort
+    thermal_expansion: NumericParameter
+    reference_temperature: NumericParameter
+
+    def __init__(
+        self, body: str, coefficient: float, reference_temperature: float, attempt: str
+    ) -> None:
+        super().__init__(f"{body}_expansion")
+        alpha = bounded(coefficient, f"{attempt} with coefficient", unit="1/K")
+        T = bounded(reference_temperature, f"{attempt} with reference_temperature", lower=0.0)
+        declare = self.declare_numeric_parameter
+        self.thermal_expansion = declare("thermal_expansion", alpha, unit="1/K")
+        self.reference_temperature = declare("reference_temperature", T, unit="K", lower=0.0)
+        self.temperature = self.declare_vector_input("temperature", 1, unit="K", default=[T])
+        self.strain = self.declare_vector_output(
+            "strain", 1, self._calc_strain, prerequisites=[self.temperature]
+        )
+
+    def _calc_strain(self, context: Any) -> Array:
+        change = self.temperature(context)[0] - self.reference_temperature(context)
+        return self.thermal_expansion(context) * change

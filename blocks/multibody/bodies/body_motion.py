@@ -1,10 +1,12 @@
-"""Where a body is and how it moves, as the algorithms on trees hand it on."""
+"""Where bodies and their points are and how they move, seen from the world or a moving frame."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
-from flexure.blocks.math import RigidTransform
+import numpy as np
+
+from flexure.blocks.math import RigidTransform, cross, shift_spatial_velocity
 from flexure.diagrams.values.arrays import Array
 
 
@@ -27,3 +29,49 @@ class BodyMotion(NamedTuple):
     # What is left of the spatial acceleration of B when neither the body P inboard of it nor the
     # velocities of the joint change: Coriolis and centripetal terms, and those of Ḣ v, shape (6,).
     A_bias: Array
+
+
+class PointMotion(NamedTuple):
+    """How a body moves at its point P, expressed in the world."""
+
+    p_WP: Array  # position of P in the world, shape (3,)
+    # V, A: spatial velocity and acceleration of the body at P, shape (6,).
+    V: Array
+    A: Array
+
+
+def motion_at(placement: Placement, motion: BodyMotion, A_WB: Array, p_BP: Array) -> PointMotion:
+    """Return the motion of a body B at its point P, measured in the world.
+
+    A_WB is the spatial acceleration of B at Bo, expressed in the world; p_BP is in m, expressed in
+    B.
+    """
+    p, w = placement.R_WB @ p_BP, motion.V_WB[:3]
+    A = shift_spatial_velocity(A_WB, p)
+    centripetal = cross(w, cross(w, p))
+    return PointMotion(
+        placement.p_WB + p,
+        shift_spatial_velocity(motion.V_WB, p),
+        np.concatenate([A[:3], A[3:] + centripetal]),
+    )
+
+
+def seen_from(M: PointMotion, P: PointMotion) -> PointMotion:
+    """Return the motion at P as it is measured in a frame at M, expressed in the world.
+
+    With r = p_MP and the motions (w, v) and (α, a) of both in the world::
+
+        w_MP = w_P - w_M
+        v_MP = v_P - v_M - w_M × r
+        α_MP = α_P - α_M - w_M × w_MP
+        a_MP = a_P - a_M - α_M × r - w_M × (w_M × r) - 2 w_M × v_MP
+
+    Velocities are the rates of the pose in M as they are seen there, accelerations those of
+    velocities.
+    """
+    r, w = P.p_WP - M.p_WP, M.V[:3]
+    V = P.V - shift_spatial_velocity(M.V, r)
+    A = P.A - shift_spatial_velocity(M.A, r)
+    alpha = A[:3] - cross(w, V[:3])
+    a = A[3:] - cross(w, cross(w, r)) - 2.0 * cross(w, V[3:])
+    return PointMotion(P.p_WP, V, np.concatenate([alpha, a]))

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from flexure.blocks.multibody.bodies import solids
 from flexure.blocks.multibody.bodies.meshes import Mesh, read_mesh, simplified
 from flexure.blocks.multibody.bodies.poses import PoseLike, checked_pose
-from flexure.blocks.signals.coordinate_axes import Axis
+from flexure.blocks.signals.argument_shapes import Axis
 from flexure.diagrams.checks.arguments import require, shown
 from flexure.diagrams.checks.errors import DeclarationError, quoted
 from flexure.diagrams.drawing.formats.style import BLUE, GREEN, GREY, ORANGE, PURPLE, RED
@@ -124,10 +124,7 @@ class BodyShape:
 
     @classmethod
     def mesh(
-        cls,
-        source: str | Path | tuple[npt.ArrayLike, npt.ArrayLike],
-        *,
-        scale: npt.ArrayLike = 1.0,
+        cls, source: str | Path | tuple[npt.ArrayLike, npt.ArrayLike], *, scale: npt.ArrayLike = 1.0
     ) -> BodyShape:
         """Return a surface of triangles.
 

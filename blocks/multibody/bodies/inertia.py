@@ -21,7 +21,7 @@ from flexure.blocks.multibody.bodies.unit_inertia import (
     symmetric_matrix,
     validity_problem,
 )
-from flexure.blocks.signals.coordinate_axes import Axis
+from flexure.blocks.signals.argument_shapes import Axis
 from flexure.diagrams.checks.errors import DeclarationError, ValueRefusedError
 from flexure.diagrams.values.arrays import Array, FloatArray, as_number, bounded, check_bounds, show
 

@@ -38,11 +38,8 @@ class Mesh(NamedTuple):
 def read_stl(path: str | Path) -> Mesh:
     """Read an STL file, binary or ASCII.
 
-    Raises
-    ------
-    DeclarationError
-        When the file cannot be read, is no STL file, is cut off, or has no triangle or numbers
-        that are not finite.
+    Refuses what cannot be read, is no STL file, is cut off, or has no triangle or numbers that are
+    not finite.
     """
     name = file_path(path, _READ)
     try:

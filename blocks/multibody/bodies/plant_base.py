@@ -44,19 +44,12 @@ class PlantBase(Part, Diagram):
 
 
 class TreeBase(LeafSystem):
-    """The interface of a `MultibodyTree` for its parts.
+    """The interface of a `MultibodyTree` for its parts."""
 
-    Attributes
-    ----------
-    positions, velocities : OutputPort
-        Those of all joints.
-    body_accelerations : CacheEntry
-        Spatial accelerations of all bodies, the world first.
-    """
-
+    # positions, velocities: those of all joints.
     positions: OutputPort
     velocities: OutputPort
-    body_accelerations: CacheEntry
+    body_accelerations: CacheEntry  # spatial accelerations of all bodies, the world first
 
     @property
     def parent_plant(self) -> PlantBase:

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from flexure.blocks.multibody.bodies.meshes import Mesh, solid_moments
-from flexure.blocks.signals.coordinate_axes import Axis, is_axis
+from flexure.blocks.signals.argument_shapes import Axis, is_axis
 from flexure.diagrams.checks.errors import ValueRefusedError
 from flexure.diagrams.values.arrays import FloatArray, as_number, check_bounds
 

@@ -35,22 +35,8 @@ def mass_properties(mass: Array, com: Array, unit_inertia_six: Array) -> MassPro
 
         I_BBo = m (G + c · c 1 - c cᵀ)
 
-    Parameters
-    ----------
-    mass : float or Symbol
-        Mass m in kg.
-    com : array_like, shape (3,)
-        Position of the center of mass from Bo in m.
-    unit_inertia_six : array_like, shape (6,)
-        Unit inertia about the center of mass: xx, yy, zz, xy, xz, yz in m².
+    The unit inertia has six numbers as above.
 
-    Returns
-    -------
-    MassProperties
-        About Bo, expressed in the same frame.
-
-    Examples
-    --------
     >>> mass_properties(2.0, [1.0, 0.0, 0.0], [1.0, 1.0, 1.0, 0.0, 0.0, 0.5]).inertia
     array([[2., 0., 0.],
            [0., 4., 1.],
@@ -74,18 +60,8 @@ def mass_properties(mass: Array, com: Array, unit_inertia_six: Array) -> MassPro
 def validity_problem(unit_inertia_six: FloatArray) -> str | None:
     """Say why six numbers cannot be the unit inertia of a body about its center of mass.
 
-    Parameters
-    ----------
-    unit_inertia_six : array, shape (6,)
-        The entries xx, yy, zz, xy, xz, yz in m².
+    It states what is wrong with the principal moments; None for the inertia of a possible body.
 
-    Returns
-    -------
-    str or None
-        What is wrong with the principal moments; None for the inertia of a possible body.
-
-    Examples
-    --------
     >>> validity_problem(np.array([1.0, 1.0, 2.0, 0.0, 0.0, 0.0])) is None
     True
     >>> validity_problem(np.array([1.0, 1.0, 3.0, 0.0, 0.0, 0.0]))

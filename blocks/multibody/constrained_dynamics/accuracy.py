@@ -43,10 +43,7 @@ def fit_regularization(tree: TreeDynamics, context: Any) -> None:
 def warn_if_inaccurate(tree: TreeDynamics, context: Any) -> None:
     """Warn of accelerations and reactions in a context that are not accurate, and say what helps.
 
-    Warns
-    -----
-    UserWarning
-        When accelerations may err by more than 1e-9, relative to what constraints contribute.
+    It warns where they may err by more than 1e-9, relative to what constraints contribute.
     """
     solved = tree.multipliers(context)
     found = float(tree.regularization(context))

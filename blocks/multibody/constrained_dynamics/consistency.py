@@ -14,17 +14,7 @@ from flexure.diagrams.checks.errors import EvaluationError
 
 
 def require_consistent(tree: ConstrainedTree, context: Any, allowed: Stabilization) -> None:
-    """Refuse errors and rates of constraints that are larger than a motion may begin with.
-
-    Parameters
-    ----------
-    tree : ConstrainedTree
-        The tree.
-    context : Context
-        Its context.
-    allowed : Stabilization
-        Its parameters.
-    """
+    """Refuse errors and rates of constraints that are larger than a motion may begin with."""
     for constraint in tree.constraints:
         constraint.check(context)
     error = float(allowed.start_tolerance(context))

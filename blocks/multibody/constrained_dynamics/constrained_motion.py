@@ -39,15 +39,9 @@ class Multipliers(NamedTuple):
 class UpheldEquations:
     """The equations of constraints in a tree, and what their multipliers do to its velocities.
 
-    Parameters
-    ----------
-    articulation : Articulation
-        The tree; the forces on it do not matter.
-    conditions : sequence of Condition
-        The equations of each constraint, of which the values do not matter.
-    regularization : float or Symbol
-        What is added to the diagonal of the equations, relative to it, so that redundant ones, too,
-        have a solution; refinements remove its influence.
+    Forces on the tree and the values of the conditions do not matter. The regularization is added
+    to the diagonal of the equations, relative to it, so that redundant ones, too, have a solution;
+    refinements remove its influence.
     """
 
     def __init__(
@@ -70,9 +64,7 @@ class UpheldEquations:
         self._factored: Any = None  # what holds, and what solves then, of the last call
 
     def multipliers(
-        self,
-        wanted: Sequence[Array],
-        held: Sequence[Sequence[Array] | None] | None = None,
+        self, wanted: Sequence[Array], held: Sequence[Sequence[Array] | None] | None = None
     ) -> list[Array]:
         """Return the multipliers of each constraint that change J v̇, or J v, as it is wanted.
 
@@ -101,19 +93,9 @@ class UpheldEquations:
     ) -> tuple[float, list[float]]:
         """Estimate what the refinements leave, from how fast they become smaller.
 
-        Parameters
-        ----------
-        wanted : sequence of array
-            What the multipliers are to change, for each constraint.
-        regularization : float
-            What is added to the diagonal.
-
-        Returns
-        -------
-        error : float
-            The error of the changes of the velocities, relative to the largest of them.
-        shares : list of float
-            How much of it comes from each constraint.
+        ``wanted`` has for each constraint what the multipliers are to change. Returns the error of
+        the changes of the velocities, relative to the largest of them, and how much of it comes
+        from each constraint.
         """
         found = self._factors(self._held, regularization)(wanted)
         changes = [self._by_constraint(each) for each in found]
@@ -186,15 +168,6 @@ def find_multipliers(
     ε, see `fit_regularization`. Others are better off with 1e-6: it takes them through change
     points, where a part μ goes through zero and errors of the state would be divided by it. An
     equation that does not hold gets a row and a column of the identity, and zero on the right.
-
-    Parameters
-    ----------
-    equations : UpheldEquations
-        The equations, with the tree under the other forces.
-    conditions : sequence of Condition
-        The same for each constraint.
-    pace : float or Symbol
-        The pace α in 1/s, at which errors decay.
     """
     articulation = equations.articulation
     own, steady = articulation.own_rates, articulation.steady_accelerations()

@@ -34,15 +34,6 @@ class ContactFriction:
     of each contact under a load of 1, it solves ``(I - K) λ = λ₀``. If friction grew from zero, the
     motion would follow it without a jump as long as the determinant of I - K is positive, which is
     K < 1 for a single contact.
-
-    Parameters
-    ----------
-    equations : UpheldEquations
-        The equations of all constraints.
-    conditions : sequence of Condition
-        The same.
-    names : sequence of str
-        The names of the constraints.
     """
 
     def __init__(
@@ -58,10 +49,8 @@ class ContactFriction:
     def rubbing(self, rates: Array, values: list[Array]) -> tuple[Array, list[Array]]:
         """Return rates of all velocities and multipliers with the friction that belongs to them.
 
-        Raises
-        ------
-        EvaluationError
-            When friction presses its own contact by more than it takes to cause it (Painlevé).
+        Raises EvaluationError when friction presses its own contact by more than it takes to cause
+        it (Painlevé).
         """
         if not self._places:
             return rates, values
@@ -138,24 +127,11 @@ def rub(
     Friction leaves the rates of the gaps that push as they are. It ends the sliding u that is left
     if no gap rebounds, or opposes it with the whole cone: P = -μ Λ u/|u|. With the sliding w
     without friction, the kinetic energy changes by P (w + u)/2, and falls. Rounds find P, exactly
-    where contacts do not load each other. P is then multiplied by the common factor after which
-    the energy is least, or up to which no impulse leaves its cone.
+    where contacts do not load each other. P is then multiplied by the common factor after which the
+    energy is least, or up to which no impulse leaves its cone. ``places`` has the constraint of
+    each contact, and which of its equations it is. ``held`` is 1 where a contact pushes, else 0, as
+    for `UpheldEquations`.
 
-    Parameters
-    ----------
-    equations : UpheldEquations
-        The equations of all constraints.
-    conditions : sequence of Condition
-        The same.
-    places : sequence of (int, int)
-        The constraint of each contact, and which of its equations it is.
-    held : sequence
-        For each constraint with modes 1 where a contact pushes, else 0, as for `UpheldEquations`.
-    blow : Blow
-        The impact without friction.
-
-    Notes
-    -----
     Source of the law in the plane: A. Chatterjee, A. Ruina, A new algebraic rigid-body collision
     law based on impulse space considerations, Journal of Applied Mechanics 65 (1998) 939-951.
     """

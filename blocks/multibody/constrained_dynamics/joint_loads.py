@@ -73,12 +73,9 @@ def with_loaded_friction(tree: TreeDynamics, context: Any, found: Multipliers) -
 
     by Newton's method from τ = 0. As ``|N_i(F + dF) - N_i(F)| <= N_i(dF)``, there is exactly one
     solution where the spectral radius of the matrix ``|s_i| N_i(G_j)`` is less than 1, which is so
-    if and only if it leaves (1 - K) x = 1 a solution without negative numbers.
-
-    Raises
-    ------
-    EvaluationError
-        When the radius is larger: there may be several solutions, or none (Painlevé's paradox).
+    if and only if it leaves (1 - K) x = 1 a solution without negative numbers. Where the radius is
+    larger, there may be several solutions, or none (Painlevé's paradox), and EvaluationError is
+    raised.
     """
     equations = found.equations
     if equations is None:

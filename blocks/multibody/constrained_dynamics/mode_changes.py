@@ -11,7 +11,7 @@ Bard-type scheme for solving the complementarity problem, Opsearch 11, 1974).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,11 +20,7 @@ from flexure.blocks.multibody.constrained_dynamics.constrained_motion import Uph
 from flexure.blocks.multibody.constrained_dynamics.contact_friction import Blow, rub
 from flexure.blocks.multibody.constraints.constraint import ConstrainedTree, driven_power
 from flexure.blocks.multibody.constraints.sticking_constraint import StickingConstraint
-from flexure.blocks.multibody.constraints.switched_constraint import (
-    Row,
-    Scale,
-    SwitchedConstraint,
-)
+from flexure.blocks.multibody.constraints.switched_constraint import Row, Scale, SwitchedConstraint
 from flexure.blocks.multibody.constraints.unilateral_constraint import (
     TOUCHING,
     UnilateralConstraint,
@@ -37,6 +33,7 @@ from flexure.diagrams.values.events import Settling, Witness
 
 _TOGETHER = 1e-9  # how far from the limit contacts strike with one that does, as a part of the size
 _MOST_PIVOTS = 6  # to find which of several stops push in an impact; the next round does the rest
+_Change = Callable[[ConstrainedTree, Any], Mapping[Any, Array]]
 
 
 def declare_mode_changes(tree: ConstrainedTree) -> None:
@@ -44,7 +41,7 @@ def declare_mode_changes(tree: ConstrainedTree) -> None:
     switching = [each for each in tree.constraints if isinstance(each, SwitchedConstraint)]
     for constraint in switching:
         for witness in constraint.witnesses():
-            handler = _Update(tree, constraint.name)
+            handler = _Update(tree, constraint.name, switched)
             tree.declare_unrestricted_update(handler, Witness(witness, "falling"))
     strikes = any(isinstance(each, UnilateralConstraint) for each in switching)
     if strikes and any(each.does_work for each in tree.constraints):
@@ -52,29 +49,18 @@ def declare_mode_changes(tree: ConstrainedTree) -> None:
             "input_impacts", [0.0], doc="what inputs have taken away in impacts, in J"
         )
     if switching:
-        tree.declare_unrestricted_update(_Settle(tree), Settling())
+        tree.declare_unrestricted_update(_Update(tree, "modes", settled), Settling())
 
 
 class _Update:
-    """The handler of the events of one constraint, which has its name."""
+    """An update of a tree, named after the constraint or the modes that it changes."""
 
-    def __init__(self, tree: ConstrainedTree, name: str) -> None:
-        self._tree = tree
+    def __init__(self, tree: ConstrainedTree, name: str, calc: _Change) -> None:
+        self._tree, self._calc = tree, calc
         self.__name__ = name
 
     def __call__(self, context: Any) -> Mapping[Any, Array]:
-        return switched(self._tree, context)
-
-
-class _Settle:
-    """The handler of the event that lets all modes fit."""
-
-    def __init__(self, tree: ConstrainedTree) -> None:
-        self._tree = tree
-        self.__name__ = "modes"
-
-    def __call__(self, context: Any) -> Mapping[Any, Array]:
-        return settled(self._tree, context)
+        return self._calc(self._tree, context)
 
 
 class _Values:
@@ -306,9 +292,7 @@ def _let_strike(
         ]
 
     def blow(
-        pushing: Sequence[Any],
-        wanted: Sequence[Array] = wanted,
-        rates: Sequence[Array] = before,
+        pushing: Sequence[Any], wanted: Sequence[Array] = wanted, rates: Sequence[Array] = before
     ) -> Blow:
         multipliers = equations.multipliers(wanted, held(pushing))
         added, pushed = equations.added(multipliers), equations.pushed({}, multipliers)

@@ -46,26 +46,16 @@ def calc_correction(articulation: Articulation, conditions: Sequence[Condition])
 
     Equations w = 0 between velocities have w instead of φ̇, and zero instead of φ: nothing slips
     meanwhile. Redundant ones are solved as those of multipliers.
-
-    Parameters
-    ----------
-    articulation : Articulation
-        The tree; the forces on it do not matter.
-    conditions : sequence of Condition
-        The equations of each constraint.
     """
     equations = UpheldEquations(articulation, conditions)
-    errors = [-scalars.array([*c.errors, *[0.0] * _missing(c)]) for c in conditions]
+    errors = [
+        -scalars.array([*c.errors, *[0.0] * (len(c.rates) - len(c.errors))]) for c in conditions
+    ]
     rates = [-scalars.array(c.rates) for c in conditions]
     displacement, velocity = (
         equations.added(equations.multipliers(wanted)) for wanted in (errors, rates)
     )
     return Correction(displacement, velocity)
-
-
-def _missing(condition: Condition) -> int:
-    """Return how many equations are between velocities alone."""
-    return len(condition.rates) - len(condition.errors)
 
 
 def calc_deviations(tree: ConstrainedTree, context: Any, allowed: Stabilization) -> list[Array]:
@@ -80,10 +70,7 @@ def calc_deviations(tree: ConstrainedTree, context: Any, allowed: Stabilization)
     weights = [_leverage(tree.topology, placements, each) for each in conditions]
     pairs = list(zip(weights, conditions, strict=True))
     errors = [weight * (value / error) for weight, each in pairs for value in each.errors]
-    return [
-        *errors,
-        *(weight * (value / rate) for weight, each in pairs for value in each.rates),
-    ]
+    return [*errors, *(weight * (value / rate) for weight, each in pairs for value in each.rates)]
 
 
 def equation_row(

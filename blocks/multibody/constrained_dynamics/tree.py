@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from flexure.blocks.multibody.bodies.bodies import Body
 from flexure.blocks.multibody.bodies.poses import POSE_SIZE
@@ -21,9 +19,6 @@ from flexure.blocks.multibody.constraints import (
     SwitchedConstraint,
     UnilateralConstraint,
 )
-from flexure.blocks.multibody.force_elements.force_input import ForceInput
-from flexure.blocks.multibody.trees.actuator import Actuator
-from flexure.blocks.multibody.trees.carried_inertia import InertiaInput
 from flexure.blocks.multibody.trees.component_names import (
     POSITION,
     SPATIAL_FORCE,
@@ -31,9 +26,8 @@ from flexure.blocks.multibody.trees.component_names import (
     along_joint,
     common_unit,
 )
-from flexure.blocks.multibody.trees.coupled_inertia import CouplingInput
 from flexure.blocks.multibody.trees.inverse_dynamics import reaction
-from flexure.blocks.multibody.trees.topology import Mobilizer, Topology
+from flexure.blocks.multibody.trees.topology import Mobilizer
 from flexure.diagrams import scalars
 from flexure.diagrams.systems.ports import Prerequisite
 from flexure.diagrams.values.arrays import Array
@@ -126,30 +120,6 @@ class MultibodyTree(TreeDynamics):
     >>> plant.tree.accelerations.eval(context)
     array([-5.])
     """
-
-    def __init__(
-        self,
-        name: str,
-        topology: Topology,
-        *,
-        gravity: npt.ArrayLike = (0.0, 0.0, -9.81),
-        spin: npt.ArrayLike | None = None,
-        force_inputs: Sequence[ForceInput] = (),
-        actuators: Sequence[Actuator] = (),
-        inertia_inputs: Sequence[InertiaInput | CouplingInput] = (),
-        constraints: Sequence[Constraint] = (),
-    ) -> None:
-        super().__init__(
-            name,
-            topology,
-            gravity=gravity,
-            spin=spin,
-            force_inputs=force_inputs,
-            actuators=actuators,
-            inertia_inputs=inertia_inputs,
-            constraints=constraints,
-        )
-        self._declare_outputs()
 
     def _declare_outputs(self) -> None:
         topology, x = self.topology, self._own_state
@@ -282,7 +252,6 @@ class MultibodyTree(TreeDynamics):
                 element_names=SPATIAL_FORCE,
                 doc="moment about Mo and force on the body of M, in the frame M on it",
             )
-
         if isinstance(constraint, SwitchedConstraint):
             self._declare_switched_outputs(constraint)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
@@ -32,20 +33,13 @@ from flexure.blocks.multibody.constrained_dynamics.projection import (
     calc_correction,
     calc_deviations,
 )
-from flexure.blocks.multibody.constraints.constraint import (
-    Condition,
-    ConstrainedTree,
-    Constraint,
-)
+from flexure.blocks.multibody.constraints.constraint import Condition, ConstrainedTree, Constraint
 from flexure.blocks.multibody.constraints.stabilization import declare_constraints
 from flexure.blocks.multibody.constraints.sticking_constraint import (
     LoadedFriction,
     StickingConstraint,
 )
-from flexure.blocks.multibody.constraints.switched_constraint import (
-    SwitchedCoordinates,
-    held_still,
-)
+from flexure.blocks.multibody.constraints.switched_constraint import SwitchedCoordinates, held_still
 from flexure.blocks.multibody.force_elements.force_input import ForceInput
 from flexure.blocks.multibody.joints.base.joint import Joint
 from flexure.blocks.multibody.trees import energy
@@ -54,10 +48,7 @@ from flexure.blocks.multibody.trees.articulated_body import Articulation, articu
 from flexure.blocks.multibody.trees.carried_inertia import InertiaInput
 from flexure.blocks.multibody.trees.component_names import SPATIAL_FORCE, along_joint, along_joints
 from flexure.blocks.multibody.trees.coupled_articulation import articulate_coupled
-from flexure.blocks.multibody.trees.coupled_inertia import (
-    CouplingInput,
-    coupled_weights,
-)
+from flexure.blocks.multibody.trees.coupled_inertia import CouplingInput, coupled_weights
 from flexure.blocks.multibody.trees.inverse_dynamics import generalized_forces
 from flexure.blocks.multibody.trees.kinematics import (
     calc_accelerations,
@@ -93,13 +84,7 @@ class AssemblesStarts(Protocol):
 
 
 class TreeDynamics(ConstrainedTree):
-    """The part of a `MultibodyTree` that computes; its outputs are declared there.
-
-    Parameters
-    ----------
-    name, topology, gravity, spin, force_inputs, actuators, inertia_inputs, constraints
-        As those of `MultibodyTree`.
-    """
+    """The part of a `MultibodyTree` that computes; its outputs are declared there."""
 
     def __init__(
         self,
@@ -134,6 +119,7 @@ class TreeDynamics(ConstrainedTree):
         self._declare_inputs(force_inputs)
         self._declare_cache()
         declare_mode_changes(self)
+        self._declare_outputs()
 
     # Declarations ----------------------------------------------------------------------------
 
@@ -222,6 +208,10 @@ class TreeDynamics(ConstrainedTree):
         self.generalized_force = self.declare_vector_input(
             "generalized_force", size, default=np.zeros(size), **along_joints(self.joints)
         )
+
+    @abstractmethod
+    def _declare_outputs(self) -> None:
+        """Declare what is shown of all that."""
 
     def _declare_cache(self) -> None:
         x, carried = self._own_state, self.constants.inertia_ports
@@ -501,10 +491,7 @@ class TreeDynamics(ConstrainedTree):
 
     def _calc_body_accelerations(self, context: Any) -> list[Array]:
         return calc_accelerations(
-            self.topology,
-            self.placements(context),
-            self.motions(context),
-            self.rates(context),
+            self.topology, self.placements(context), self.motions(context), self.rates(context)
         )
 
     # Forces ----------------------------------------------------------------------------------
@@ -550,7 +537,7 @@ class TreeDynamics(ConstrainedTree):
     def joint_forces(self, context: Any) -> Array:
         """Return the generalized forces along the joints but friction by loads: damping, inputs."""
         forces = self.damping_forces(context) + self.generalized_force(context)
-        forces = self.added_on_joints(context, forces, internal=True, external=True)
+        forces = self.added_on_joints(context, forces, internal=True)
         for friction in self.frictions:
             if isinstance(friction, LoadedFriction):  # which the multipliers bring about
                 continue
@@ -567,16 +554,14 @@ class TreeDynamics(ConstrainedTree):
         values = self.multipliers(context).values if self.constraints else []
         return transmitted_under(self, context, self.rates(context), values)
 
-    def added_on_joints(
-        self, context: Any, forces: Array, *, internal: bool, external: bool
-    ) -> Array:
-        """Return generalized forces with those of inputs on joints added."""
+    def added_on_joints(self, context: Any, forces: Array, *, internal: bool) -> Array:
+        """Return generalized forces with those of inputs on joints added, or the external ones."""
         parts = [forces[mobilizer.v] for mobilizer in self.topology.mobilizers]
         places = {
             m.v.start: k for k, m in enumerate(self.topology.mobilizers) if m.v.stop > m.v.start
         }
         for port, force, part in self.on_joints:
-            if internal if force.is_internal else external:
+            if internal or not force.is_internal:
                 k = places[part.start]
                 parts[k] = parts[k] + force.limited(port(context))
         return np.concatenate([np.zeros(0), *parts])

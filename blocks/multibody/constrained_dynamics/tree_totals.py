@@ -104,9 +104,7 @@ def _damping_power(tree: TreeDynamics, context: Any) -> Array:
 
 
 def _input_power(tree: TreeDynamics, context: Any) -> Array:
-    forces = tree.added_on_joints(
-        context, tree.generalized_force(context), internal=False, external=True
-    )
+    forces = tree.added_on_joints(context, tree.generalized_force(context), internal=False)
     power = np.sum(forces * tree.moving_velocities(context))
     for port, force, number in tree.on_bodies:
         if not force.is_internal:

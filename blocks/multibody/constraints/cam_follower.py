@@ -90,13 +90,10 @@ class CamFollower(HolonomicConstraint):
     (np.float64(0.01), np.float64(-0.005))
     """
 
+    contact_equation = 0
+
     def __init__(
-        self,
-        name: str,
-        cam: Joint,
-        follower: Joint,
-        angles: npt.ArrayLike,
-        lifts: npt.ArrayLike,
+        self, name: str, cam: Joint, follower: Joint, angles: npt.ArrayLike, lifts: npt.ArrayLike
     ) -> None:
         attempt = f"Cannot make constraint '{name}'"
         for joint in (cam, follower):
@@ -129,11 +126,6 @@ class CamFollower(HolonomicConstraint):
         order = float(as_number(derivative, (), attempt))
         require(order in (0.0, 1.0, 2.0), derivative, attempt, "a derivative of 0, 1 or 2")
         return self._spline(numbers, int(order))[()]
-
-    @property
-    def contact_equation(self) -> int:
-        """The one equation is that of a contact."""
-        return 0
 
     def _evaluated(self, angle: Array) -> Array:
         """Return the lift with the polynomial of the interval that an angle is in."""

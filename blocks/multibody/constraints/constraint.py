@@ -59,19 +59,7 @@ def constraint_forces(
 ) -> dict[int, Array]:
     """Return the spatial forces of constraints with given multipliers, and of their friction.
 
-    Parameters
-    ----------
-    placements : sequence of Placement
-        Of all bodies.
-    conditions : sequence of Condition
-        The equations of each constraint.
-    values : sequence of array
-        The multipliers of each.
-
-    Returns
-    -------
-    dict of int to array, shape (6,)
-        Forces about Bo, expressed in the world, by the numbers of the bodies.
+    They are about Bo, expressed in the world, by the numbers of the bodies.
     """
     total: dict[int, Array] = {}
     for condition, multipliers in zip(conditions, values, strict=True):
@@ -125,25 +113,13 @@ class Constraint(Part, ABC):
 
     Each equation has a multiplier λ. With the Jacobian J of φ̇ = J v + ∂φ/∂t, or w = J v - b, the
     constraint adds the generalized forces Jᵀ λ, which do no work where ∂φ/∂t and b are zero.
-
-    Parameters
-    ----------
-    name : str
-        Name within the plant.
-
-    Attributes
-    ----------
-    index : int or None
-        Position among the constraints of the plant.
-    is_driven : bool
-        Whether its equations hold the time or inputs.
     """
 
-    is_driven: bool = False
+    is_driven: bool = False  # whether its equations hold the time or inputs
 
     def __init__(self, name: str) -> None:
         self.name = check_name(name, "a constraint")
-        self.index: int | None = None
+        self.index: int | None = None  # position among the constraints of the plant
 
     @property
     @abstractmethod

@@ -22,21 +22,6 @@ def check_dependent(constraints: Sequence[Constraint]) -> None:
 
     Couplings that together leave no motion at all, and coordinates that follow two motions, are
     refused, too. Redundant constraints share their multipliers, as those between bodies do.
-
-    Parameters
-    ----------
-    constraints : sequence of Constraint
-        All constraints of a tree.
-
-    Raises
-    ------
-    DeclarationError
-        When there is a contradiction, with the names and numbers of both.
-
-    Warns
-    -----
-    UserWarning
-        When a coupling follows from others, with the names of all.
     """
     equations = [
         (constraint, row, value)

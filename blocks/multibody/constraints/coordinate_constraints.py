@@ -10,11 +10,7 @@ import numpy as np
 
 from flexure.blocks.multibody.bodies.bodies import Body
 from flexure.blocks.multibody.bodies.body_motion import BodyMotion, Placement
-from flexure.blocks.multibody.constraints.constraint import (
-    Condition,
-    ConstrainedTree,
-    Constraint,
-)
+from flexure.blocks.multibody.constraints.constraint import Condition, ConstrainedTree, Constraint
 from flexure.blocks.multibody.joints.base.joint import Joint
 from flexure.diagrams import TIME, scalars
 from flexure.diagrams.checks.arguments import items_of
@@ -42,21 +38,7 @@ class CoordinateTerms(NamedTuple):
 
 
 class CoordinateConstraint(Constraint):
-    """Equations between coordinates of joints.
-
-    Parameters
-    ----------
-    name : str
-        Name within the plant.
-    joints : sequence of Joint
-        The joints, of which all positions count, one joint after the other.
-
-    Raises
-    ------
-    DeclarationError
-        When there is no joint, one is there twice, or the velocities of one are not the rates of
-        its positions, as those of ball and free joints, where they have to be.
-    """
+    """Equations between coordinates of different joints; all of their positions count."""
 
     NEEDS_RATES: ClassVar[bool] = True
 
@@ -128,7 +110,27 @@ class CoordinateConstraint(Constraint):
         return Condition(terms.errors, terms.rates, terms.biases, [empty] * len(efforts), efforts)
 
 
-class HolonomicConstraint(CoordinateConstraint):
+class TracedConstraint(CoordinateConstraint):
+    """Equations of coordinates that are traced when the constraint is made."""
+
+    _traced: CoordinateTerms
+
+    @property
+    def num_equations(self) -> int:
+        """Number of equations."""
+        return len(self._traced.rates)
+
+    @property
+    def prerequisites(self) -> list[Prerequisite]:
+        """What it reads beside positions and velocities."""
+        return [TIME] if self.is_driven else []
+
+    def terms(self, context: Any, q: Array, v: Array) -> CoordinateTerms:
+        """Return the traced equations at positions and velocities."""
+        return self._traced.at(q, v, context.time if self.is_driven else 0.0)
+
+
+class HolonomicConstraint(TracedConstraint):
     """User-defined equations φ(q, t) = 0 between the positions of joints.
 
     The function is traced once, so that its Jacobian and the rest of φ̈ are exact::
@@ -191,20 +193,6 @@ class HolonomicConstraint(CoordinateConstraint):
         biases = scalars.array([_rate(each, keys, v) for each in rates])
         self._traced = CoordinateTerms(errors, slopes, rates, biases)
         self.is_driven = "t" in scalars.sources([errors, rates, biases])
-
-    @property
-    def num_equations(self) -> int:
-        """Number of equations."""
-        return len(self._traced.errors)
-
-    @property
-    def prerequisites(self) -> list[Prerequisite]:
-        """What it reads beside positions and velocities."""
-        return [TIME] if self.is_driven else []
-
-    def terms(self, context: Any, q: Array, v: Array) -> CoordinateTerms:
-        """Return the traced equations at positions and velocities."""
-        return self._traced.at(q, v, context.time if self.is_driven else 0.0)
 
 
 def traced(function: Callable[..., Any], arguments: Mapping[str, Any], attempt: str) -> Array:

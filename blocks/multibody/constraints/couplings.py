@@ -75,6 +75,8 @@ class Coupling(CoordinateConstraint):
     0.6
     """
 
+    num_equations = 1
+
     def __init__(self, name: str, factors: Mapping[Coordinate, float], offset: float = 0.0) -> None:
         attempt = f"Cannot make constraint '{name}'"
         wanted = "factors by joints, as in {joint: 1.0, other: -2.0}"
@@ -82,8 +84,7 @@ class Coupling(CoordinateConstraint):
         require(is_mapping, factors, attempt, wanted, error=DeclarationError)
         numbers = [float(as_number(each, (), f"{attempt}: a factor")) for each in factors.values()]
         self._set(
-            name,
-            gearing(attempt, list(factors), "factors", numbers, np.eye(len(numbers)), offset),
+            name, gearing(attempt, list(factors), "factors", numbers, np.eye(len(numbers)), offset)
         )
 
     def _set(self, name: str, made: Gearing) -> None:
@@ -288,11 +289,6 @@ class Coupling(CoordinateConstraint):
         return Coupling._of(
             name, (joint, mimicked), "multiplier", multiplier, slopes, offset, at_zero=at_zero
         )
-
-    @property
-    def num_equations(self) -> int:
-        """Number of equations."""
-        return 1
 
     @property
     def linear_rows(self) -> list[tuple[dict[tuple[Joint, int], float], float | None]]:

@@ -9,13 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from flexure.blocks.math import (
-    RigidTransform,
-    cross,
-    dot,
-    rotate_spatial,
-    shift_spatial_force,
-)
+from flexure.blocks.math import RigidTransform, cross, dot, rotate_spatial, shift_spatial_force
 from flexure.blocks.multibody.bodies.bodies import Body, Frame, FrameLike, as_frame
 from flexure.blocks.multibody.bodies.body_motion import BodyMotion, Placement
 from flexure.blocks.multibody.constraints.constraint import (
@@ -26,12 +20,7 @@ from flexure.blocks.multibody.constraints.constraint import (
     constraint_forces,
 )
 from flexure.blocks.multibody.joints.base.checks import unit_axis
-from flexure.blocks.multibody.joints.base.closure import (
-    Along,
-    ClosureEquation,
-    Demand,
-    two_normals,
-)
+from flexure.blocks.multibody.joints.base.closure import Along, ClosureEquation, Demand, two_normals
 from flexure.blocks.multibody.joints.base.joint import Joint
 from flexure.blocks.multibody.trees.topology import Topology
 from flexure.diagrams.checks.arguments import require
@@ -46,19 +35,8 @@ if TYPE_CHECKING:
 class FrameConstraint(Constraint):
     """Equations between a frame F on one body and a frame M on another.
 
-    They are functions of the pose X_FM and the velocity V_FM, as they are seen in F.
-
-    Parameters
-    ----------
-    name : str
-        Name within the plant.
-    frame_a, frame_c : Frame or Body
-        The frames F and M; one of them may be on the world.
-
-    Raises
-    ------
-    DeclarationError
-        When a frame is missing, or both are on one body.
+    They are functions of the pose X_FM and the velocity V_FM, as they are seen in F. One of the
+    frames, which are on two bodies, may be on the world.
     """
 
     def __init__(self, name: str, frame_a: FrameLike, frame_c: FrameLike) -> None:
@@ -297,6 +275,8 @@ class PointOnPlane(FrameConstraint):
     1
     """
 
+    num_equations = 1
+
     def __init__(
         self,
         name: str,
@@ -307,11 +287,6 @@ class PointOnPlane(FrameConstraint):
     ) -> None:
         super().__init__(name, frame_a, _point(name, "p_BQ", body_b, p_BQ))
         self.normal = unit_axis(normal, f"Cannot make constraint '{name}'")
-
-    @property
-    def num_equations(self) -> int:
-        """Number of equations."""
-        return 1
 
     def demands(self, context: Any, X_FM: RigidTransform, V_FM: Array) -> Sequence[Demand]:
         """Return the distance from the plane."""
@@ -350,6 +325,8 @@ class PointOnLine(FrameConstraint):
     2
     """
 
+    num_equations = 2
+
     def __init__(
         self,
         name: str,
@@ -360,11 +337,6 @@ class PointOnLine(FrameConstraint):
     ) -> None:
         super().__init__(name, frame_a, _point(name, "p_BQ", body_b, p_BQ))
         self.axis = unit_axis(axis, f"Cannot make constraint '{name}'")
-
-    @property
-    def num_equations(self) -> int:
-        """Number of equations."""
-        return 2
 
     def demands(self, context: Any, X_FM: RigidTransform, V_FM: Array) -> Sequence[Demand]:
         """Return the distances from the line along two directions."""
@@ -407,6 +379,8 @@ class DistanceConstraint(FrameConstraint):
     1
     """
 
+    num_equations = 1
+
     def __init__(
         self,
         name: str,
@@ -422,11 +396,6 @@ class DistanceConstraint(FrameConstraint):
         attempt = f"Cannot make constraint '{name}'"
         self._default_distance = bounded(distance, attempt, lower=0.0, exclusive=True, unit="m")
         self._distance: NumericParameter | None = None
-
-    @property
-    def num_equations(self) -> int:
-        """Number of equations."""
-        return 1
 
     def declare(self, tree: ConstrainedTree) -> None:
         """Declare the distance."""

@@ -105,18 +105,9 @@ def gearing(
 ) -> Gearing:
     """Return a gearing of checked coordinates and constants.
 
-    Parameters
-    ----------
-    attempt : str
-        Beginning of messages.
-    coordinates, parameter, constants, offset
-        As those of ``Gearing``; a coordinate is a joint, or a joint with the suffix of a position.
-    slopes : array_like, shape (k,) or (k, m)
-        The derivatives of the factors by the constants.
-    at_zero : array_like, shape (k,)
-        Factors that are constant.
-    **options
-        The other attributes.
+    A coordinate is a joint, or a joint with the suffix of a position. ``slopes`` are the
+    derivatives of the factors by the constants, of shape (k,) or (k, m); ``at_zero`` are factors
+    that are constant.
     """
     pairs = tuple(_coordinate(each, attempt) for each in coordinates)
     if len(set(pairs)) < len(pairs) or not pairs:
@@ -131,7 +122,9 @@ def gearing(
     what = f"{attempt} with this {parameter}"
     shape = np.shape(np.asarray(constants, dtype=object))
     numbers = as_number(constants, shape, what)
-    require(numbers.size == matrix.shape[1], constants, what, _numbers(matrix.shape[1]))
+    count = matrix.shape[1]
+    wanted = "one number" if count == 1 else f"{count} numbers"
+    require(numbers.size == count, constants, what, wanted)
     check_bounds(numbers, what)
     number = bounded(offset, f"{attempt} with this offset")
     zeros = np.broadcast_to(np.asarray(at_zero, dtype=float), len(pairs))
@@ -147,11 +140,6 @@ def gearing(
             attempt, expected=f"{parameter} that {verb} {bound}", found=show(numbers)
         )
     return made
-
-
-def _numbers(count: int) -> str:
-    """Return how many numbers, in words."""
-    return "one number" if count == 1 else f"{count} numbers"
 
 
 def _coordinate(value: object, attempt: str) -> tuple[Joint, int]:

@@ -24,21 +24,13 @@ _FLAT = 1e-6  # sine of the angle between axis and normal at which a disk lies o
 
 
 class Contact(NamedTuple):
-    """Where a body touches the plane, expressed in F, and how that changes.
+    """Where a body touches the plane, expressed in F, and how that changes."""
 
-    Attributes
-    ----------
-    gap : float or Symbol
-        Height φ of the lowest point over the plane in m.
-    c, c_rate : array, shape (3,)
-        Position of that point from Mo, and its rate in F.
-    directions, turns : sequence of array, shape (3,)
-        The normal and two tangents of the plane, and their rates.
-    """
-
-    gap: Array
+    gap: Array  # height φ of the lowest point over the plane in m
+    # c, c_rate: position of that point from Mo, and its rate in F.
     c: Array
     c_rate: Array
+    # directions, turns: the normal and two tangents of the plane, and their rates.
     directions: Sequence[Array]
     turns: Sequence[Array]
 
@@ -47,12 +39,11 @@ class RollingContact(FrameConstraint):
     """A body rolls on a plane without slip: what disks and spheres have in common.
 
     C is the lowest point of the body, at p_MC from the center Mo.
-
-    Parameters
-    ----------
-    name, frame_a, frame_c, radius, normal
-        As those of `RollingDisk`.
     """
+
+    num_equations = 3
+    num_position_equations = 1
+    contact_equation = 0  # the first one, which is between positions
 
     def __init__(
         self,
@@ -69,21 +60,6 @@ class RollingContact(FrameConstraint):
         self._default_radius = bounded(radius, what, lower=0.0, exclusive=True, unit="m")
         self._radius: NumericParameter | None = None
         self.normal = unit_axis(normal, f"{attempt} with this normal")
-
-    @property
-    def num_equations(self) -> int:
-        """Number of equations."""
-        return 3
-
-    @property
-    def num_position_equations(self) -> int:
-        """The first one is between positions."""
-        return 1
-
-    @property
-    def contact_equation(self) -> int:
-        """The first equation is that of a contact."""
-        return 0
 
     def declare(self, tree: ConstrainedTree) -> None:
         """Declare the radius."""

@@ -46,25 +46,10 @@ def declare_constraints(
 
     With the pace α an error follows φ̈ + 2 α φ̇ + α² φ = 0. By default it is five over the time
     √(L/g) of a pendulum with the length L of the mechanism, which is that of its longest link:
-    errors decay faster than such a mechanism moves, and not so fast that equations become stiff.
-    A motion may begin with errors of a thousandth of L, and simulations leave a millionth of it.
-
-    Parameters
-    ----------
-    tree : ConstrainedTree
-        The block to declare parameters of.
-    constraints : sequence of Constraint
-        The constraints.
-
-    Returns
-    -------
-    Stabilization or None
-        The parameters; None without constraints.
-
-    Raises
-    ------
-    DeclarationError
-        When a coupling or a prescribed motion contradicts others.
+    errors decay faster than such a mechanism moves, and not so fast that equations become stiff. A
+    motion may begin with errors of a thousandth of L, and simulations leave a millionth of it.
+    Couplings and prescribed motions that contradict others are refused. None is returned without
+    constraints.
     """
     if not constraints:
         return None

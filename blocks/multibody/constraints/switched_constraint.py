@@ -11,11 +11,7 @@ import numpy as np
 
 from flexure.blocks.multibody.bodies.bodies import Body
 from flexure.blocks.multibody.bodies.body_motion import BodyMotion, Placement
-from flexure.blocks.multibody.constraints.constraint import (
-    Condition,
-    ConstrainedTree,
-    Constraint,
-)
+from flexure.blocks.multibody.constraints.constraint import Condition, ConstrainedTree, Constraint
 from flexure.blocks.multibody.constraints.stabilization import GRAVITY, longest_link
 from flexure.blocks.multibody.joints.base.joint import Joint
 from flexure.diagrams import scalars
@@ -70,30 +66,15 @@ class SwitchedConstraint(Constraint):
     Which of them hold is told by discrete state of the tree. Events of the tree change it where a
     `witness` function becomes negative, and before every motion until it fits (see
     `flexure.blocks.multibody.constrained_dynamics.mode_changes`).
-
-    Parameters
-    ----------
-    name : str
-        Name within the plant.
-
-    Attributes
-    ----------
-    joint : Joint or None
-        The joint whose velocities the equations hold, constant to the last bit, if they do.
-    rows : tuple of Row
-        The equations.
-    scales : tuple of Scale
-        What is usual along each.
-    modes : DiscreteState
-        What tells which of them hold, one number for each.
     """
 
+    # The joint whose velocities the equations hold, constant to the last bit, if they do.
     joint: Joint | None = None
 
     def __init__(self, name: str) -> None:
         super().__init__(name)
-        self.rows: tuple[Row, ...] = ()
-        self.scales: tuple[Scale, ...] = ()
+        self.rows: tuple[Row, ...] = ()  # the equations
+        self.scales: tuple[Scale, ...] = ()  # what is usual along each
         self._tree: ConstrainedTree | None = None
         self._modes: DiscreteState | None = None
 
@@ -178,13 +159,6 @@ class SwitchedCoordinates(SwitchedConstraint):
     """Equations along single velocities of a joint, each of which holds or does not.
 
     A velocity that is held is constant to the last bit.
-
-    Parameters
-    ----------
-    name : str
-        Name within the plant.
-    joint : Joint
-        The joint.
     """
 
     joint: Joint

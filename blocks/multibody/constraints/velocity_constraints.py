@@ -11,23 +11,22 @@ import numpy.typing as npt
 from flexure.blocks.math import RigidTransform, cross, dot
 from flexure.blocks.multibody.bodies.bodies import FrameLike
 from flexure.blocks.multibody.constraints.coordinate_constraints import (
-    CoordinateConstraint,
     CoordinateTerms,
+    TracedConstraint,
     traced,
 )
 from flexure.blocks.multibody.constraints.frame_constraints import FrameConstraint
 from flexure.blocks.multibody.joints.base.checks import unit_axis
 from flexure.blocks.multibody.joints.base.closure import Demand
 from flexure.blocks.multibody.joints.base.joint import Joint
-from flexure.diagrams import TIME, scalars
+from flexure.diagrams import scalars
 from flexure.diagrams.checks.errors import DeclarationError
-from flexure.diagrams.systems.ports import Prerequisite
 from flexure.diagrams.values.arrays import Array
 
 _SAMPLES = 3  # positions at which a term without velocities is looked for
 
 
-class VelocityConstraint(CoordinateConstraint):
+class VelocityConstraint(TracedConstraint):
     """User-defined equations w = J(q, t) v - b(q, t) = 0 between joint velocities.
 
     Such equations are called nonholonomic where they are not the rates of equations between
@@ -82,6 +81,8 @@ class VelocityConstraint(CoordinateConstraint):
     (2, 3)
     """
 
+    num_position_equations = 0
+
     NEEDS_RATES: ClassVar[bool] = False
 
     def __init__(
@@ -127,28 +128,9 @@ class VelocityConstraint(CoordinateConstraint):
         self._does_work = self.is_driven or self._moves_at_rest(nq, nv)
 
     @property
-    def num_equations(self) -> int:
-        """Number of equations."""
-        return len(self._traced.rates)
-
-    @property
-    def num_position_equations(self) -> int:
-        """None of them is between positions."""
-        return 0
-
-    @property
     def does_work(self) -> bool:
         """Whether there is a b, so that its forces do work."""
         return self._does_work
-
-    @property
-    def prerequisites(self) -> list[Prerequisite]:
-        """What it reads beside positions and velocities."""
-        return [TIME] if self.is_driven else []
-
-    def terms(self, context: Any, q: Array, v: Array) -> CoordinateTerms:
-        """Return the traced equations at positions and velocities."""
-        return self._traced.at(q, v, context.time if self.is_driven else 0.0)
 
     def _moves_at_rest(self, nq: int, nv: int) -> bool:
         """Return whether w is anything but zero where all velocities are."""
@@ -191,21 +173,14 @@ class KnifeEdge(FrameConstraint):
     >>> _ = builder.add_constraint(fx.KnifeEdge("blade", builder.world, tail, sideways=(0, 1, 0)))
     """
 
+    num_equations = 1
+    num_position_equations = 0
+
     def __init__(
         self, name: str, frame_a: FrameLike, frame_c: FrameLike, sideways: npt.ArrayLike
     ) -> None:
         super().__init__(name, frame_a, frame_c)
         self.sideways = unit_axis(sideways, f"Cannot make constraint '{name}'")
-
-    @property
-    def num_equations(self) -> int:
-        """Number of equations."""
-        return 1
-
-    @property
-    def num_position_equations(self) -> int:
-        """None of them is between positions."""
-        return 0
 
     def demands(self, context: Any, X_FM: RigidTransform, V_FM: Array) -> Sequence[Demand]:
         """Return the velocity sideways."""

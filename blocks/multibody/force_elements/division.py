@@ -15,14 +15,8 @@ class Division:
     """What is inside of a force element that is divided.
 
     The plant takes nodes and segments over with the element. The segments act on bodies in its
-    place, and it reads from them what it shows of the whole.
-
-    Parameters
-    ----------
-    nodes : iterable of Body
-        The bodies inside.
-    segments : iterable of BodyForceElement
-        The blocks between them, from the first frame of the element to its last one.
+    place, and it reads from them what it shows of the whole. Segments go from the first frame of
+    the element to its last one, with the nodes between them.
     """
 
     def __init__(self, nodes: Iterable[Body] = (), segments: Iterable[Any] = ()) -> None:

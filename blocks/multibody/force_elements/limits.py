@@ -64,15 +64,9 @@ class Limit:
 
 
 class Limited(LeafSystem):
-    """Base class of blocks that may have limits.
+    """Base class of blocks that may have limits."""
 
-    Attributes
-    ----------
-    limits : tuple of Limit
-        The limits that it declares.
-    """
-
-    limits: tuple[Limit, ...] = ()
+    limits: tuple[Limit, ...] = ()  # those that it declares
 
     def declare_limits(
         self,

@@ -24,18 +24,8 @@ class AxisJoint(Joint):
     Its velocities are the rates of its positions, and its motion matrix is constant; a subclass
     returns the matrix and the pose.
 
-    Parameters
-    ----------
-    name : str
-        Name within the plant.
-    frame_on_parent, frame_on_child : Frame or Body
-        The frames F and M; a body means its own frame.
-    axis : array_like, shape (3,)
-        Direction of the axis, of any length; its components in F, which are those in M.
-    damping : float or array_like, shape (num_velocities,)
-        Viscous damping d >= 0: the generalized force -d v.
-    position_limits, velocity_limits, acceleration_limits : tuple of array_like, optional
-        Lower and upper limits, which are only stored; infinite when omitted.
+    The axis has any length, and the same components in F and M. Other arguments are those of
+    `Joint`.
     """
 
     def __init__(

@@ -11,11 +11,7 @@ from flexure.blocks.math import RigidTransform
 from flexure.blocks.multibody.bodies.bodies import FrameLike
 from flexure.blocks.multibody.joints.base.checks import as_finite
 from flexure.blocks.multibody.joints.base.joint import Limits
-from flexure.blocks.multibody.joints.base.joint_quantities import (
-    Default,
-    Position,
-    Velocity,
-)
+from flexure.blocks.multibody.joints.base.joint_quantities import Default, Position, Velocity
 from flexure.blocks.multibody.joints.orientation import (
     OrientationJoint,
     QuaternionJoint,

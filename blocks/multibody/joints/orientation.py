@@ -203,8 +203,6 @@ class QuaternionJoint(OrientationJoint):
 def uniform_quaternion(rng: np.random.Generator) -> FloatArray:
     """Draw a unit quaternion; all orientations are equally probable.
 
-    Examples
-    --------
     >>> q = uniform_quaternion(np.random.default_rng(1))
     >>> float(q @ q)
     1.0

@@ -108,15 +108,8 @@ def _let_go(condition: Condition) -> Condition:
 class Freedom:
     """Which coordinates of a tree may move, and between which limits.
 
-    Parameters
-    ----------
-    tree : TreeDynamics
-        The tree.
-    held : array of bool, shape (num_velocities,)
-        Velocities along which nothing moves.
-    limited : bool
-        Whether the limits of the positions of joints count. They do for coordinates whose
-        velocities are their rates, and that are not held.
+    Nothing moves along velocities that are held. Where limited, the limits of the positions of
+    joints count, for coordinates whose velocities are their rates, and that are not held.
     """
 
     def __init__(
@@ -156,32 +149,13 @@ class Freedom:
 def assemble(tree: TreeDynamics, context: Context, freedom: Freedom, tolerance: float) -> Closure:
     """Move positions until all constraints are met, and then make the velocities fit.
 
-    Steps are those of Newton with the least change of the velocities that are free, so that
-    what constraints do not ask for stays. A step is cut where it would be long, and halved
-    where errors grow. Where that ends with open constraints, it begins again from positions around
-    the present ones, ever farther away. Positions stay within the limits of joints. The context is
-    changed at the end only.
-
-    Parameters
-    ----------
-    tree : TreeDynamics
-        The tree.
-    context : Context
-        Its context, which gets the new coordinates.
-    freedom : Freedom
-        What may move.
-    tolerance : float
-        Largest error that is left.
-
-    Raises
-    ------
-    EvaluationError
-        When errors do not become small, or a constraint cannot hold with the values of the context.
-
-    Warns
-    -----
-    UserWarning
-        When that is a singular configuration.
+    Steps are those of Newton with the least change of the velocities that are free, so that what
+    constraints do not ask for stays. A step is cut where it would be long, and halved where errors
+    grow. Where that ends with open constraints, it begins again from positions around the present
+    ones, ever farther away. Positions stay within the limits of joints. The context is changed at
+    the end only. ``tolerance`` is the largest error that is left. EvaluationError is raised when
+    errors do not become small, or when a constraint cannot hold with the values of the context. A
+    singular configuration gives a warning.
     """
     for constraint in tree.constraints:
         constraint.check(context)
@@ -191,7 +165,8 @@ def assemble(tree: TreeDynamics, context: Context, freedom: Freedom, tolerance: 
     tree.state.set(context, tree.state.get(trial))
     fit_regularization(tree, context)
     equations = calc_equations(tree, trial)
-    holding = _holding(tree, trial)
+    # Which equations of each constraint hold whatever the modes are.
+    holding = [np.full(len(c.rates), c.held is None, dtype=bool) for c in tree.conditions(trial)]
     keep = np.concatenate([np.zeros(0, dtype=bool), *holding])
     free, of_positions = equations.J[keep][:, ~held], equations.of_positions[keep]
     redundant = _redundant(tree, free, [int(np.sum(each)) for each in holding])
@@ -210,13 +185,6 @@ def assemble(tree: TreeDynamics, context: Context, freedom: Freedom, tolerance: 
         redundant,
         singularity,
     )
-
-
-def _holding(tree: TreeDynamics, context: Context) -> list[npt.NDArray[np.bool_]]:
-    """Return which equations of each constraint hold whatever the modes are."""
-    return [
-        np.full(len(each.rates), each.held is None, dtype=bool) for each in tree.conditions(context)
-    ]
 
 
 def _redundant(tree: TreeDynamics, J: FloatArray, counts: Sequence[int]) -> dict[str, int]:
@@ -309,24 +277,8 @@ def close_anyhow(
 ) -> int:
     """Close a mechanism from the present positions, or from others around them.
 
-    Parameters
-    ----------
-    tree, freedom, tolerance
-        As for `assemble`.
-    context : Context
-        Where the present positions are.
-    trial : Context
-        What is moved; it may be the same.
-
-    Returns
-    -------
-    int
-        The number of the last steps.
-
-    Raises
-    ------
-    EvaluationError
-        When a constraint stays open, which is named.
+    ``trial``, which may be the context, is moved as by `assemble`. Returns the number of the last
+    steps, or raises EvaluationError with the name of a constraint that stays open.
     """
     rng, held = np.random.default_rng(0), freedom.held
     x = tree.state.get(context)
@@ -363,11 +315,7 @@ def fit_velocities(
 
 
 def move(
-    tree: TreeDynamics,
-    trial: Any,
-    x: FloatArray,
-    step: FloatArray,
-    freedom: Freedom | None = None,
+    tree: TreeDynamics, trial: Any, x: FloatArray, step: FloatArray, freedom: Freedom | None = None
 ) -> None:
     """Set positions that are away from those of x by displacements along the velocities."""
     nq = tree.topology.num_positions

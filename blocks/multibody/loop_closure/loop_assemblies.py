@@ -30,35 +30,12 @@ def find_assemblies(
     starts: int,
     rng: np.random.Generator,
 ) -> tuple[Context, ...]:
-    """Close a mechanism from the present positions and from random ones, and sort what is found.
+    """Close a mechanism from the present positions and random ones; return the nearest one first.
 
     Configurations are one where all bodies have the same poses. Angles are those next to the
-    present ones, if that leaves all constraints met.
-
-    Parameters
-    ----------
-    tree : TreeDynamics
-        The tree.
-    context : Context
-        Its context, which is not changed.
-    freedom : Freedom
-        What may move.
-    tolerance : float
-        Largest error that is left.
-    starts : int
-        Number of random positions.
-    rng : numpy.random.Generator
-        What they are drawn by.
-
-    Returns
-    -------
-    tuple of Context
-        The nearest one first.
-
-    Raises
-    ------
-    EvaluationError
-        When something is left to choose, so that there is no end of configurations.
+    present ones, if that leaves all constraints met. The context is not changed. ``starts`` is the
+    number of random positions, ``tolerance`` the largest error that is left. Where something is
+    left to choose, so that there is no end of configurations, EvaluationError is raised.
     """
     x = tree.state.get(context)
     for constraint in tree.constraints:

@@ -23,18 +23,9 @@ def completed_joints(
 ) -> list[Joint]:
     """Return all joints of a plant, with those of bodies that float and of nodes of elements.
 
-    Parameters
-    ----------
-    graph : JointGraph
-        Of the given joints.
-    bodies : sequence of Body
-        All bodies, the world first.
-    given : sequence of Joint
-        The joints that were added.
-    elements : iterable of ForceElement
-        All force elements, which check how they are assembled and make joints for their nodes.
-    inside : iterable
-        What elements have inside: their nodes, which are bodies, and their segments.
+    The graph is that of the given joints. All force elements check how they are assembled and make
+    joints for their nodes. ``inside`` is what elements have inside: nodes, which are bodies, and
+    segments.
     """
     world = bodies[0]
     nodes = [part for part in inside if isinstance(part, Body)]

@@ -29,13 +29,7 @@ from flexure.diagrams.values.arrays import Array
 
 
 class PlantModel(LeafSystem):
-    """Base class of controllers that use the model of a plant, with outputs for its motors.
-
-    Parameters
-    ----------
-    name, plant, underactuated
-        As those of `InverseDynamics`.
-    """
+    """Base class of controllers that use the model of a plant, with outputs for its motors."""
 
     def __init__(self, name: str, plant: Plant, underactuated: bool) -> None:
         super().__init__(name)

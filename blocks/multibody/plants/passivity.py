@@ -10,10 +10,7 @@ import numpy as np
 
 from flexure.blocks.math import RigidTransform, rotation_about, rotation_from_quaternion
 from flexure.blocks.multibody.bodies.poses import pose_on_wire
-from flexure.blocks.multibody.force_elements.force_element import (
-    BodyForceElement,
-    ForceElement,
-)
+from flexure.blocks.multibody.force_elements.force_element import BodyForceElement, ForceElement
 from flexure.diagrams.checks.arguments import generator
 from flexure.diagrams.checks.errors import DeclarationError, EvaluationError, warn
 from flexure.diagrams.interface.option_names import answers_other_words
@@ -229,11 +226,7 @@ def _number(port: OutputPort, context: Context) -> float:
 
 
 def _random_motion(
-    element: ForceElement,
-    context: Context,
-    rng: np.random.Generator,
-    length: float,
-    speed: float,
+    element: ForceElement, context: Context, rng: np.random.Generator, length: float, speed: float
 ) -> Callable[[float], Context]:
     """Give an element random velocities; return a function that places it at times around zero."""
     if not isinstance(element, BodyForceElement):

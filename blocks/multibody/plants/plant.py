@@ -381,10 +381,7 @@ class Plant(PlantBase):
         return np.asarray(M + np.diag(tree.constants.reflected_inertia(context)))
 
     def calc_inverse_dynamics(
-        self,
-        context: Context,
-        vdot: npt.ArrayLike,
-        forces: MultibodyForces | None = None,
+        self, context: Context, vdot: npt.ArrayLike, forces: MultibodyForces | None = None
     ) -> FloatArray:
         """Return the generalized forces τ = M v̇ + C v - Σ Jᵀ F - τ_forces.
 

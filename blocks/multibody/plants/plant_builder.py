@@ -41,13 +41,7 @@ from flexure.blocks.multibody.trees.topology import make_topology
 from flexure.diagrams.building.builder import DiagramBuilder
 from flexure.diagrams.checks.arguments import items_of, one_of
 from flexure.diagrams.checks.errors import DeclarationError, FlexureError, WiringError, call_site
-from flexure.diagrams.values.arrays import (
-    FloatArray,
-    as_number,
-    bounded,
-    check_bounds,
-    check_name,
-)
+from flexure.diagrams.values.arrays import FloatArray, as_number, bounded, check_bounds, check_name
 from flexure.diagrams.values.tied_parameters import TiedParameter
 
 _C = TypeVar("_C", bound=Constraint)

@@ -182,11 +182,7 @@ def wire_energies(
     if ledger is not None:
         made = wiring.add(
             EnergyLedger(
-                ledger,
-                stores,
-                [*drains, "input"],
-                stops,
-                projections=tree.projection is not None,
+                ledger, stores, [*drains, "input"], stops, projections=tree.projection is not None
             )
         )
         blocks.append((made, "work_rate"))

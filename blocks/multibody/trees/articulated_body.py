@@ -126,12 +126,8 @@ class Articulation:
     def push(self, forces: Mapping[int, Array], tau: Mapping[int, Array]) -> Push:
         """Return what further forces do at joints.
 
-        Parameters
-        ----------
-        forces : mapping of int to array, shape (6,)
-            Spatial forces on bodies about Bo, expressed in the bodies, by numbers of bodies.
-        tau : mapping of int to array
-            Generalized forces along the velocities of joints, by numbers of outboard bodies.
+        Spatial forces are about Bo, expressed in the bodies, by numbers of bodies; generalized
+        forces are along the velocities of joints, by numbers of outboard bodies.
         """
         Z = {number: -F for number, F in forces.items()}
         push = Push({}, {})
@@ -178,9 +174,9 @@ def articulate(
 ) -> Articulation:
     """Eliminate the joints from the equations of motion of a tree under given forces.
 
-    It solves (M + diag(reflected)) v̇ = τ - C v + Σ Jᵀ (F + weight) without forming M. All of a body
-    B is about Bo and expressed in B, where its own inertia is constant, and the velocities of its
-    joint are Qᵀ v, along axes of B. From the tips inwards, the bodies outboard of a joint are
+    It solves (M + diag(reflected)) v̇ = τ - C v + Σ Jᵀ (F + weight) without forming M. All of a
+    body B is about Bo and expressed in B, where its own inertia is constant, and the velocities of
+    its joint are Qᵀ v, along axes of B. From the tips inwards, the bodies outboard of a joint are
     summed up in an articulated inertia P and a force Z that B needs when no velocity changes. Each
     joint, with the constant or simple matrix S, is eliminated from them, and what remains is turned
     to the inboard body, shifted and added there::
@@ -194,39 +190,16 @@ def articulate(
         v̇ = Q (e - Kᵀ shift(A_P))      A_B = shift(A_P) + S Qᵀ v̇
 
     where A is the acceleration beside that at v̇ = 0. Gravity is an acceleration of the world
-    upwards, and spin the angular velocity of the world.
+    upwards, and spin the angular velocity of the world. A joint that is not ``mobile`` has rates of
+    exactly zero, and the rest moves as if it were driven at constant velocity.
 
-    Parameters
-    ----------
-    topology : Topology
-        The tree.
-    placements : sequence of Placement
-        Of all bodies, as `calc_placements` gives them.
-    inertias : sequence of MassProperties
-        Of all bodies but the world about Bo, each expressed in the body itself.
-    q, v : array, shapes (num_positions,) and (num_velocities,)
-        Positions and velocities of all joints.
-    gravity : array, shape (3,)
-        Acceleration of free fall, expressed in the world.
-    forces_W : mapping of int to array, shape (6,)
-        Spatial forces F that act on bodies about Bo, expressed in the world, by numbers of bodies.
-    tau : array, shape (num_velocities,)
-        Generalized forces along the velocities.
-    mobile : array, shape (number of mobilizers,)
-        One for each mobilizer whose velocities can change, and zero for a locked one: its rates are
-        exactly zero, and the rest moves as if it were driven at constant velocity.
-    reflected : sequence of float or Symbol
-        Inertia that rotors add to each velocity of a mobilizer, in kg m² or kg.
-    spin : array, shape (3,), optional
-        Constant angular velocity of the world about its origin, if it has any.
+    The inertias of all bodies but the world are about Bo, each expressed in the body itself.
+    ``forces_W`` are about Bo, expressed in the world, by numbers of bodies. ``reflected`` is the
+    inertia in kg m² or kg that rotors add to each velocity of a mobilizer. Gravity and spin are in
+    m/s² and rad/s, expressed in the world.
 
-    Raises
-    ------
-    EvaluationError
-        When a joint can move without moving any inertia.
+    EvaluationError is raised when a joint can move without moving any inertia.
 
-    Notes
-    -----
     Source: R. Featherstone, Rigid Body Dynamics Algorithms, Springer 2008, section 7.3.
     """
     bodies = steady_motions(topology, placements, q, v, gravity, spin)

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from flexure.blocks.math import shift_spatial_velocity
-from flexure.blocks.multibody.bodies.body_motion import BodyMotion, Placement
-from flexure.blocks.multibody.bodies.relative_motion import motion_at, seen_from
+from flexure.blocks.multibody.bodies.body_motion import BodyMotion, Placement, motion_at, seen_from
 from flexure.blocks.multibody.trees.kinematics import calc_accelerations
 from flexure.blocks.multibody.trees.topology import Topology
 from flexure.diagrams.values.arrays import Array
@@ -23,24 +22,9 @@ def spatial_jacobian(
 ) -> Array:
     """Return J with V_MQ = J v: the spatial velocity of a body B at its point Q, seen from M.
 
-    Parameters
-    ----------
-    topology : Topology
-        The tree.
-    placements : sequence of Placement
-        As `calc_placements` gives them.
-    body : int
-        Number of B.
-    p_BQ : array_like, shape (3,)
-        Position of Q from Bo, expressed in B, in m.
-    measured_in : int
-        Number of the body M from which the motion is seen; 0 is the world.
-
-    Returns
-    -------
-    array, shape (6, num_velocities)
-        Angular velocity of B, then velocity of Q, both expressed in the world. Columns of joints
-        that are not between M and B are zero.
+    p_BQ is in m, expressed in B. The rows are the angular velocity of B, then the velocity of Q,
+    both expressed in the world. Columns of joints that are not between M, by default the world, and
+    B are zero.
     """
     J = _in_world(topology, placements, body, placements[body].R_WB @ p_BQ)
     if not measured_in:
@@ -67,17 +51,7 @@ def _in_world(
 def translational_jacobian(
     topology: Topology, placements: Sequence[Placement], body: int, p_BQ: Array
 ) -> Array:
-    """Return J with v_WQ = J v: the lower half of `spatial_jacobian`.
-
-    Parameters
-    ----------
-    topology, placements, body, p_BQ
-        As in `spatial_jacobian`.
-
-    Returns
-    -------
-    array, shape (3, num_velocities)
-    """
+    """Return J with v_WQ = J v: the lower half of `spatial_jacobian`."""
     return spatial_jacobian(topology, placements, body, p_BQ)[3:]
 
 
@@ -91,19 +65,7 @@ def jacobian_bias(
 ) -> Array:
     """Return J̇ v: the spatial acceleration of a body B at its point Q when v does not change.
 
-    A_MQ = J v̇ + J̇ v, with the Jacobian J of `spatial_jacobian`.
-
-    Parameters
-    ----------
-    topology, placements, body, p_BQ, measured_in
-        As in `spatial_jacobian`.
-    motions : sequence of BodyMotion
-        As `calc_motions` gives them.
-
-    Returns
-    -------
-    array, shape (6,)
-        Angular acceleration of B, then acceleration of Q, expressed in the world.
+    A_MQ = J v̇ + J̇ v, with the Jacobian J of `spatial_jacobian`, expressed in the world.
     """
     A = calc_accelerations(topology, placements, motions)
     Q = motion_at(placements[body], motions[body], A[body], p_BQ)

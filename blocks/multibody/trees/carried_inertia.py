@@ -34,17 +34,6 @@ def inertia_on_body(inertia_F: Array, X_BF: RigidTransform) -> Array:
 
         h_B = h + m p
         I_B = R_BF I_F R_BFᵀ + (2 p · h + m p · p) 1 - (p hᵀ + h pᵀ + m p pᵀ)
-
-    Parameters
-    ----------
-    inertia_F : array_like, shape (10,)
-        What is carried, about Fo and expressed in F.
-    X_BF : RigidTransform
-        Pose of F in B.
-
-    Returns
-    -------
-    array, shape (10,)
     """
     R, p = X_BF
     mass, h = inertia_F[0], R @ inertia_F[1:4]
@@ -55,14 +44,9 @@ def inertia_on_body(inertia_F: Array, X_BF: RigidTransform) -> Array:
 
 
 def joined(own: MassProperties, carried: Sequence[Array]) -> MassProperties:
-    """Return the mass properties of a body together with what it carries, about the same point.
+    """Return the mass properties of a body, whose own mass may be zero, with all that it carries.
 
-    Parameters
-    ----------
-    own : MassProperties
-        Those of the body itself; its mass may be zero.
-    carried : sequence of array, shape (10,)
-        About the same point, expressed in the same frame; at least one.
+    Everything is about one point and expressed in one frame.
     """
     added: Array = sum(carried[1:], carried[0])
     mass = own.mass + added[0]

@@ -30,12 +30,7 @@ def common_unit(coordinates: Sequence[str], turning: str, sliding: str) -> str:
 def mixed_unit(names: Sequence[str], name: str) -> str:
     """Return the unit of a component among others with other units; empty where names do not say.
 
-    Parameters
-    ----------
-    names : sequence of str
-        Those of all components, with or without the name of a joint in front.
-    name : str
-        One of them.
+    Names are with or without the name of a joint in front.
     """
     suffixes = [each.rpartition("_")[2] for each in names]
     for units in _MIXED:

@@ -84,20 +84,7 @@ def articulate_coupled(
     reflected: Sequence[Array],
     couplings: Sequence[CoupledInertia],
 ) -> CoupledArticulation:
-    """Factor the mass matrix of a tree in which inertia couples bodies.
-
-    Parameters
-    ----------
-    topology, placements, inertias, q, v, gravity, forces_W, tau, mobile, reflected
-        As for `articulate`.
-    couplings : sequence of CoupledInertia
-        What couples bodies.
-
-    Raises
-    ------
-    EvaluationError
-        When a joint can move without moving any inertia.
-    """
+    """Factor the mass matrix of a tree in which inertia couples bodies; see `articulate`."""
     sizes = [each.joint.num_velocities for each in topology.mobilizers]
     of_velocities = np.repeat(np.arange(len(sizes)), sizes)
     free = mobile[of_velocities]

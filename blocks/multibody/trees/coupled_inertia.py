@@ -9,10 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from flexure.blocks.math import (
-    dot,
-    shift_spatial_velocity,
-)
+from flexure.blocks.math import dot, shift_spatial_velocity
 from flexure.blocks.multibody.bodies.bodies import Body
 from flexure.blocks.multibody.bodies.body_motion import Placement
 from flexure.blocks.multibody.joints.base.joint import Joint
@@ -112,23 +109,8 @@ def added_forces(
 ) -> tuple[dict[int, Array], Array]:
     """Return the forces M V̇ + b on bodies, by their numbers, and along joints.
 
-    Parameters
-    ----------
-    topology : Topology
-        The tree.
-    couplings : sequence of CoupledInertia
-        What couples bodies.
-    accelerations : sequence of array, shape (6,)
-        Of all bodies in the world, the world first.
-    vdot : array, shape (num_velocities,)
-        Rates of all velocities.
-
-    Returns
-    -------
-    on_bodies : dict of int to array, shape (6,)
-        Spatial forces about the origins of bodies, expressed in the world.
-    on_joints : array, shape (num_velocities,)
-        Generalized forces.
+    Accelerations are those of all bodies in the world, the world first. Spatial forces are about
+    the origins of bodies, expressed in the world.
     """
     on_bodies: dict[int, Array] = {}
     on_joints = np.zeros(topology.num_velocities)

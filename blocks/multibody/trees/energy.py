@@ -18,13 +18,7 @@ from flexure.diagrams.values.arrays import Array
 
 
 def kinetic_energy(motions: Sequence[BodyMotion], inertias_W: Sequence[MassProperties]) -> Array:
-    """Return the kinetic energy of all bodies, ½ Σ V · M V, in J.
-
-    Parameters
-    ----------
-    motions, inertias_W : sequence
-        Of all bodies, as `calc_motions` and `world_inertias` give them.
-    """
+    """Return the kinetic energy of all bodies, ½ Σ V · M V, in J."""
     bodies = zip(motions, inertias_W, strict=True)
     return sum((math.kinetic_energy(M, motion.V_WB) for motion, M in islice(bodies, 1, None)), 0.0)
 
@@ -34,17 +28,7 @@ def gravity_energy(
 ) -> Array:
     """Return the energy of all bodies in a uniform field, -Σ m g · p_WBcm, in J.
 
-    Parameters
-    ----------
-    placements, inertias_W : sequence
-        Of all bodies, as `calc_placements` and `world_inertias` give them.
-    gravity : array_like, shape (3,)
-        Acceleration g of free fall, in m/s².
-
-    Returns
-    -------
-    float or Symbol
-        Zero for a body whose center of mass is at the origin of the world.
+    It is zero for a body whose center of mass is at the origin of the world.
     """
     return -dot(gravity, sum(_mass_moments(placements, inertias_W), np.zeros(3)))
 
@@ -52,17 +36,7 @@ def gravity_energy(
 def gravity_forces(inertias_W: Sequence[MassProperties], gravity: Array) -> list[Array]:
     """Return the weights of all bodies, (c × m g, m g) with c = p_BoBcm.
 
-    Parameters
-    ----------
-    inertias_W : sequence of MassProperties
-        As `world_inertias` gives them.
-    gravity : array_like, shape (3,)
-        Acceleration g of free fall, in m/s².
-
-    Returns
-    -------
-    list of array, shape (6,)
-        Spatial force on each body about Bo, expressed in the world, the world first.
+    They are about Bo, expressed in the world, the world first.
     """
     weights: list[Array] = [np.zeros(6)]
     for mass, com, _ in inertias_W[1:]:
@@ -81,18 +55,8 @@ def frame_forces(
 
     With V = (w, v) in the world and Ω, they are what a body needs to move so in the world, less
     what it needs with the angular velocity w + Ω and the acceleration (Ω × w, Ω × (Ω × p + 2 v)).
-
-    Parameters
-    ----------
-    placements, motions, inertias_W : sequence
-        Of all bodies, as `calc_placements`, `calc_motions` and `world_inertias` give them.
-    spin : array_like, shape (3,)
-        Constant angular velocity Ω of the world about its origin, in rad/s.
-
-    Returns
-    -------
-    list of array, shape (6,)
-        Spatial force on each body about Bo, expressed in the world, the world first.
+    Spatial forces are about Bo, expressed in the world, the world first. Ω is constant, about the
+    origin of the world, in rad/s.
     """
     forces: list[Array] = [np.zeros(6)]
     bodies = zip(placements, motions, inertias_W, strict=True)
@@ -109,12 +73,7 @@ def spin_energy(
 ) -> Array:
     """Return the potential energy of centrifugal forces, -½ Ω · J Ω, in J.
 
-    Parameters
-    ----------
-    placements, inertias_W : sequence
-        Of all bodies, as `calc_placements` and `world_inertias` give them.
-    spin : array_like, shape (3,)
-        Constant angular velocity Ω of the world about its origin, in rad/s.
+    Ω is constant, about the origin of the world, in rad/s.
     """
     carried = [np.concatenate([spin, cross(spin, each.p_WB)]) for each in placements]
     return -kinetic_energy([BodyMotion(V, np.zeros(6)) for V in carried], inertias_W)
@@ -126,19 +85,9 @@ def momentum(
     inertias_W: Sequence[MassProperties],
     p_WQ: npt.ArrayLike = (0.0, 0.0, 0.0),
 ) -> Array:
-    """Return the spatial momentum (h, l) of all bodies about a point Q.
+    """Return the spatial momentum (h, l) of all bodies about a point Q of the world.
 
-    Parameters
-    ----------
-    placements, motions, inertias_W : sequence
-        Of all bodies, as `calc_placements`, `calc_motions` and `world_inertias` give them.
-    p_WQ : array_like, shape (3,)
-        Position of Q in the world, in m; the origin when omitted.
-
-    Returns
-    -------
-    array, shape (6,)
-        Angular momentum about Q in kg m²/s and momentum in kg m/s, expressed in the world.
+    In kg m²/s and kg m/s, expressed in the world.
     """
     bodies = zip(placements, motions, inertias_W, strict=True)
     momenta = (
@@ -153,24 +102,10 @@ def center_of_mass(
     inertias_W: Sequence[MassProperties],
     added: Sequence[tuple[Array, Array]] = (),
 ) -> Array:
-    """Return the center of mass of all bodies, Σ m p_WBcm / Σ m, in m.
+    """Return the center of mass of all bodies in the world, Σ m p_WBcm / Σ m, in m.
 
-    Parameters
-    ----------
-    placements, inertias_W : sequence
-        Of all bodies, as `calc_placements` and `world_inertias` give them.
-    added : sequence of tuple
-        Mass m and moment m p_WBcm of what is on no single body.
-
-    Returns
-    -------
-    array, shape (3,)
-        Position in the world.
-
-    Raises
-    ------
-    EvaluationError
-        When no body has a mass.
+    ``added`` has mass m and moment m p_WBcm of what is on no single body. Raises EvaluationError
+    when no body has a mass.
     """
     moment = sum(
         (each for _, each in added), sum(_mass_moments(placements, inertias_W), np.zeros(3))
@@ -185,22 +120,8 @@ def center_of_mass_velocity(
 ) -> Array:
     """Return the velocity of the center of mass of all bodies, Σ m v_WBcm / Σ m, in m/s.
 
-    Parameters
-    ----------
-    motions, inertias_W : sequence
-        Of all bodies, as `calc_motions` and `world_inertias` give them.
-    added : sequence of tuple
-        Mass and momentum of what is on no single body.
-
-    Returns
-    -------
-    array, shape (3,)
-        Expressed in the world.
-
-    Raises
-    ------
-    EvaluationError
-        When no body has a mass.
+    ``added`` has mass and momentum of what is on no single body. Raises EvaluationError when no
+    body has a mass.
     """
     bodies = zip(motions, inertias_W, strict=True)
     momenta = (

@@ -24,25 +24,9 @@ def inverse_dynamics(
 ) -> Array:
     """Return the generalized forces under which the joints accelerate as given.
 
-    τ = M v̇ + C v - Σ Jᵀ F
+    τ = M v̇ + C v - Σ Jᵀ F, with the spatial forces F on all bodies about Bo, expressed in the
+    world.
 
-    Parameters
-    ----------
-    topology : Topology
-        The tree.
-    placements, motions, inertias_W : sequence
-        Of all bodies, as `calc_placements`, `calc_motions` and `world_inertias` give them.
-    forces_W : sequence of array, shape (6,)
-        Spatial force F that acts on each body about Bo, expressed in the world, the world first.
-    vdot : array, shape (num_velocities,)
-        Rates of all velocities.
-
-    Returns
-    -------
-    array, shape (num_velocities,)
-
-    Notes
-    -----
     Source: R. Featherstone, Rigid Body Dynamics Algorithms, Springer 2008, section 5.3.
     """
     accelerations = calc_accelerations(topology, placements, motions, vdot)
@@ -58,17 +42,7 @@ def missing_forces(
 ) -> list[Array]:
     """Return what each body needs beside the forces that act, to accelerate as given.
 
-    Parameters
-    ----------
-    motions, inertias_W : sequence
-        Of all bodies, as `calc_motions` and `world_inertias` give them.
-    forces_W, accelerations : sequence of array, shape (6,)
-        Spatial forces on all bodies, and their accelerations, expressed in the world.
-
-    Returns
-    -------
-    list of array, shape (6,)
-        Spatial forces about Bo, expressed in the world, the world first.
+    Spatial forces are about Bo, expressed in the world, as accelerations are, the world first.
     """
     missing: list[Array] = [np.zeros(6)]
     bodies = zip(motions, inertias_W, forces_W, accelerations, strict=True)
@@ -85,18 +59,7 @@ def needed_force(M: MassProperties, w: Array, A: Array) -> Array:
         t = I α + w × I w + m c × a
         f = m (a + α × c + w × (w × c))
 
-    Parameters
-    ----------
-    M : MassProperties
-        Spatial inertia about Bo.
-    w : array, shape (3,)
-        Angular velocity, expressed in the same frame.
-    A : array, shape (6,)
-        Angular acceleration and acceleration of Bo, expressed in the same frame.
-
-    Returns
-    -------
-    array, shape (6,)
+    All vectors are expressed in one frame.
     """
     mass, com, inertia = M
     alpha, a = A[:3], A[3:]
@@ -111,19 +74,7 @@ def generalized_forces(
 ) -> Array:
     """Return spatial forces on the bodies as generalized forces Σ Jᵀ F.
 
-    Parameters
-    ----------
-    topology : Topology
-        The tree.
-    placements : sequence of Placement
-        As `calc_placements` gives them.
-    forces_W : mapping from int to array, shape (6,)
-        Spatial forces about Bo, expressed in the world, by the numbers of the bodies that have any.
-
-    Returns
-    -------
-    array, shape (num_velocities,)
-        Along the velocities of the joints, in N or N m.
+    Forces are about Bo, expressed in the world, by the numbers of the bodies that have any.
     """
     carried = dict(forces_W)
     parts = [np.zeros(0)]
@@ -146,24 +97,9 @@ def transmitted_forces(
     """Return the spatial forces that joints exert on the bodies outboard of them.
 
     The inboard joint of a body transmits the difference between its inertial force and the applied
-    forces, plus everything that its own joints transmit to outboard bodies.
+    forces, plus everything that its own joints transmit to outboard bodies. ``missing_W`` is what
+    `missing_forces` gives. The results are about Bo, expressed in the world, the world first.
 
-    Parameters
-    ----------
-    topology : Topology
-        The tree.
-    placements : sequence of Placement
-        As `calc_placements` gives them.
-    missing_W : sequence of array, shape (6,)
-        What each body needs to accelerate as it does, as `missing_forces` gives it.
-
-    Returns
-    -------
-    list of array, shape (6,)
-        Spatial force on each body by its joint, about Bo, expressed in the world, the world first.
-
-    Notes
-    -----
     Source: R. Featherstone, Rigid Body Dynamics Algorithms, Springer 2008, section 5.3.
     """
     carried = list(missing_W)
@@ -179,21 +115,9 @@ def transmitted_forces(
 def reaction(
     mobilizer: Mobilizer, placements: Sequence[Placement], transmitted_W: Sequence[Array]
 ) -> Array:
-    """Return what a joint exerts on its child body C, at its frame M there.
+    """Return what a joint exerts on its child body C about its frame M there, expressed in M.
 
-    Parameters
-    ----------
-    mobilizer : Mobilizer
-        The joint in the tree.
-    placements : sequence of Placement
-        As `calc_placements` gives them.
-    transmitted_W : sequence of array, shape (6,)
-        As `transmitted_forces` gives them.
-
-    Returns
-    -------
-    array, shape (6,)
-        Spatial force on C about Mo, expressed in M. The parent gets the opposite force there.
+    The parent gets the opposite force there. ``transmitted_W`` is what `transmitted_forces` gives.
     """
     is_reversed = mobilizer.is_reversed
     B = placements[mobilizer.outboard]

@@ -24,13 +24,6 @@ class JointGraph:
     """Bodies, and joints that connect them without closing a loop.
 
     A refused joint leaves the graph as it was.
-
-    Parameters
-    ----------
-    bodies : iterable of Body
-        Bodies to begin with.
-    joints : iterable of Joint
-        Joints between them to begin with.
     """
 
     def __init__(self, bodies: Iterable[Body] = (), joints: Iterable[Joint] = ()) -> None:
@@ -131,16 +124,8 @@ def bodies_in_plane(
 ) -> set[Body]:
     """Return the bodies that joints let move, relative to a base, in planes across a direction.
 
-    Parameters
-    ----------
-    graph : JointGraph
-        The joints.
-    poses : mapping
-        The default poses of all bodies in the world.
-    base : Body
-        The body relative to which they move, such as the world; it is among them.
-    normal : array, shape (3,)
-        The direction in the world, by default.
+    The base, such as the world, is among them. The poses of all bodies in the world and the
+    direction there are the default ones.
     """
     found = {base}
     for inboard, joint, outboard in graph.outwards(base):

@@ -20,20 +20,7 @@ from flexure.diagrams.values.arrays import Array
 
 
 def calc_placements(topology: Topology, q: Array) -> list[Placement]:
-    """Return the placements of all bodies.
-
-    Parameters
-    ----------
-    topology : Topology
-        The tree.
-    q : array, shape (num_positions,)
-        Positions of all joints.
-
-    Returns
-    -------
-    list of Placement
-        One for each body, the world first.
-    """
+    """Return the placements of all bodies."""
     still = RigidTransform(np.eye(3), np.zeros(3))
     world = Placement(*still, np.zeros(3), np.zeros((6, 0)), still)
     placements = [world] * len(topology.bodies)
@@ -89,20 +76,6 @@ def calc_motions(
         w_WB = w_WP + w
         v_WB = v_WP + w_WP × r + u
         A_bias = (w_WP × w, w_WP × (w_WP × r + 2 u)) + bias of the joint
-
-    Parameters
-    ----------
-    topology : Topology
-        The tree.
-    placements : sequence of Placement
-        As `calc_placements` gives them.
-    v, q : array, shapes (num_velocities,) and (num_positions,)
-        Velocities and positions of all joints.
-
-    Returns
-    -------
-    list of BodyMotion
-        One for each body, the world first.
     """
     motions = [BodyMotion(np.zeros(6), np.zeros(6))] * len(topology.bodies)
     for mobilizer in topology.mobilizers:
@@ -141,26 +114,9 @@ def calc_accelerations(
     motions: Sequence[BodyMotion],
     vdot: Array | None = None,
 ) -> list[Array]:
-    """Return the spatial accelerations of all bodies.
+    """Return the spatial accelerations of all bodies, expressed in the world, the world first.
 
-    A_WB = shift(A_WP, p_PB) + H v̇ + A_bias
-
-    Parameters
-    ----------
-    topology : Topology
-        The tree.
-    placements : sequence of Placement
-        As `calc_placements` gives them.
-    motions : sequence of BodyMotion
-        As `calc_motions` gives them.
-    vdot : array, shape (num_velocities,), optional
-        Rates of all velocities; zero when omitted.
-
-    Returns
-    -------
-    list of array, shape (6,)
-        Angular acceleration of B in the world and acceleration of Bo, expressed in the world; the
-        world first.
+    A_WB = shift(A_WP, p_PB) + H v̇ + A_bias, with v̇ = 0 when it is omitted.
     """
     accelerations: list[Array] = [np.zeros(6)] * len(topology.bodies)
     for mobilizer in topology.mobilizers:
@@ -179,17 +135,8 @@ def world_inertias(
 ) -> list[MassProperties]:
     """Return the spatial inertias of all bodies about Bo, expressed in the world.
 
-    Parameters
-    ----------
-    placements : sequence of Placement
-        Those of all bodies, the world first.
-    mass_properties : sequence of MassProperties
-        Those of all bodies but the world, about Bo, each expressed in the body itself.
-
-    Returns
-    -------
-    list of MassProperties
-        The world first, which has none: its numbers are zero.
+    Given are those of all bodies but the world, each expressed in the body itself. The world comes
+    first in the result; its numbers are zero.
     """
     world = MassProperties(np.float64(0.0), np.zeros(3), np.zeros((3, 3)))
     turned = [

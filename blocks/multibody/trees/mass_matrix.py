@@ -25,22 +25,9 @@ def mass_matrix(
     """Return the mass matrix M, with which the kinetic energy is ½ vᵀ M v.
 
     A velocity of a joint moves all bodies outboard of it as if they were one body. The forces that
-    this takes are projected on the joint itself and on the joints inboard of it.
+    this takes are projected on the joint itself and on the joints inboard of it. M is exactly
+    symmetric, and positive definite if every joint has an inertia to move.
 
-    Parameters
-    ----------
-    topology : Topology
-        The tree.
-    placements, inertias_W : sequence
-        Of all bodies, as `calc_placements` and `world_inertias` give them.
-
-    Returns
-    -------
-    array, shape (num_velocities, num_velocities)
-        Exactly symmetric, and positive definite if every joint has an inertia to move.
-
-    Notes
-    -----
     Source: R. Featherstone, Rigid Body Dynamics Algorithms, Springer 2008, section 6.2.
     """
     composites = [spatial_inertia_matrix(M) for M in inertias_W]

@@ -230,19 +230,9 @@ def make_topology(bodies: Sequence[Body], joints: Sequence[Joint]) -> Topology:
 
     From each body its joints are followed in the order in which they are given, and each branch to
     its end before the next one. So the coordinates have the order that Drake 1.51 gives them.
-
-    Parameters
-    ----------
-    bodies : sequence of Body
-        All bodies by their numbers, the world first.
-    joints : sequence of Joint
-        Joints between them, in any order and direction.
-
-    Raises
-    ------
-    DeclarationError
-        When a joint is there twice or on bodies that are not, when joints close a loop, or when a
-        body has no path to the world.
+    Joints may be given in any order and direction. They are refused when one is there twice or on
+    a body that is not, when they close a loop, or when they leave a body without a path to the
+    world.
     """
     numbers = {body: number for number, body in enumerate(bodies)}
     mobilizers: list[Mobilizer] = []

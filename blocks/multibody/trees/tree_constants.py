@@ -25,28 +25,14 @@ from flexure.diagrams.values.arrays import Array, FloatArray, as_number
 from flexure.diagrams.values.parameters import NumericParameter
 
 #: In the place of the parameters of a node: mass, center of mass and unit inertia.
-_NOTHING = (
-    lambda _: 0.0,
-    lambda _: np.zeros(3),
-    lambda _: np.zeros(6),
-)
+_NOTHING = (lambda _: 0.0, lambda _: np.zeros(3), lambda _: np.zeros(6))
 
 
 class TreeConstants:
     """The parameters of bodies, joints and motors, and what the algorithms make of them.
 
-    Parameters
-    ----------
-    tree : LeafSystem
-        The block to declare the parameters of.
-    topology : Topology
-        Bodies and joints.
-    actuators : sequence of Actuator
-        Motors on the joints.
-    inertia_inputs : sequence of InertiaInput
-        The inputs through which elements add to the inertia of bodies.
-    inertias : sequence of SpatialInertia, optional
-        Default values for all bodies but the world; those that the bodies were made with.
+    ``inertias`` are the defaults of all bodies but the world; without them, those that the bodies
+    were made with.
     """
 
     def __init__(

@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias
 from flexure.diagrams.checks.arguments import one_of
 from flexure.diagrams.checks.errors import DeclarationError
 from flexure.diagrams.systems.diagram import Diagram
-from flexure.diagrams.systems.leaf import LeafSystem
+from flexure.diagrams.systems.layout import leaves_of
 from flexure.diagrams.systems.ports import InputPort, Port
 from flexure.diagrams.systems.system import System
 
@@ -46,16 +46,8 @@ class Content:
     A port is used when a shown wire ends at it, inside or outside of its system. The exported ports
     of the diagram itself are its face and always used; those of an opened diagram in it are used
     like the ports of a block, by wires around it, and a wire that only leads to an unused one is
-    left out together with it.
-
-    Parameters
-    ----------
-    diagram : Diagram
-        The diagram.
-    opened : collection of Diagram
-        The diagrams whose inside is shown, each before those in it.
-    ports : {"used", "all"}
-        Whether unused ports are folded into a line.
+    left out together with it. Each opened diagram is given before those in it; ``ports`` is
+    "all", or "used" to fold unused ports into a line.
     """
 
     def __init__(
@@ -151,23 +143,13 @@ def links_of(diagram: Diagram) -> list[tuple[Port, Port]]:
     return links
 
 
-def leaves_of(system: System) -> Iterator[LeafSystem]:
-    """Yield the leaves inside of a system, at any depth; a leaf yields itself."""
-    stack = [system]
-    while stack:
-        current = stack.pop()
-        if isinstance(current, LeafSystem):
-            yield current
-        stack.extend(reversed(current.children or ()))
-
-
 def role_of(system: System) -> Role:
     """Return the role of a block, which decides its color."""
     if system.output_ports and not system.input_ports:
         return "source"
     if system.input_ports and not system.output_ports:
         return "sink"
-    leaves = list(leaves_of(system))
+    leaves = leaves_of(system)
     if any(leaf.continuous_state is not None for leaf in leaves):
         return "dynamic"
     if any(leaf.periods for leaf in leaves):

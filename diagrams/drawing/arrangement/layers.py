@@ -10,17 +10,10 @@ import networkx as nx
 def flow_order(graph: nx.DiGraph) -> list[int]:
     """Order the nodes so that few edges lead back.
 
-    Nodes follow their predecessors. Where only loops remain, the loop is entered at a node that
-    was reached already, such as the error sum behind its reference, and among several at the
-    smallest; the edges that close the loop there lead back.
+    Nodes, which are integers, follow their predecessors. Where only loops remain, the loop is
+    entered at a node that was reached already, such as the error sum behind its reference, and
+    among several at the smallest; the edges that close the loop there lead back.
 
-    Parameters
-    ----------
-    graph : networkx.DiGraph
-        Nodes are integers; smaller ones go first where nothing else decides.
-
-    Examples
-    --------
     >>> import networkx as nx
     >>> flow_order(nx.DiGraph([(2, 1), (1, 0), (0, 1)]))
     [2, 1, 0]
@@ -58,8 +51,6 @@ def assign_layers(graph: nx.DiGraph) -> dict[int, int]:
     left as that allows, or as far right when that makes the edges shorter: sources stand next to
     what they feed.
 
-    Examples
-    --------
     >>> import networkx as nx
     >>> target, error, plant, disturbance = range(4)
     >>> graph = nx.DiGraph([(target, error), (error, plant), (plant, error), (disturbance, plant)])

@@ -27,15 +27,9 @@ class Strand(NamedTuple):
 
 @dataclass(eq=False)
 class Node:
-    """An element that occupies space in a column: a block, an exported port, or a passing wire.
+    """An element that occupies space in a column: a block, an exported port, or a passing wire."""
 
-    Attributes
-    ----------
-    layer, place : int
-        Column, and position in it from the top.
-    """
-
-    layer: int
+    layer: int  # column
     # width, height: size; zero for a wire.
     width: float = 0.0
     height: int = 0
@@ -53,7 +47,7 @@ class Node:
     # lefts, rights: pieces of wire to the columns at the left and at the right.
     lefts: list[Strand] = field(default_factory=list)
     rights: list[Strand] = field(default_factory=list)
-    place: int = 0
+    place: int = 0  # position in the column from the top
     # x, y: upper left corner.
     x: float = 0.0
     y: int = 0
@@ -93,12 +87,7 @@ class Net:
 class NodeColumns:
     """All nodes of one opened diagram, in columns, with the nets between them.
 
-    Parameters
-    ----------
-    nodes : iterable of Node
-        Blocks and exported ports with their layers.
-    links : iterable of (Port, Port)
-        Wires, from the port where they start to the port where they end.
+    Links are wires, from the port where they start to the port where they end.
     """
 
     def __init__(self, nodes: Iterable[Node], links: Iterable[tuple[Port, Port]]) -> None:

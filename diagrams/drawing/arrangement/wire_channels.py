@@ -79,13 +79,7 @@ class Trunk:
 
 
 class Channels:
-    """The trunks of all nets; channel k is at the left of column k.
-
-    Parameters
-    ----------
-    columns : NodeColumns
-        Nodes with their heights.
-    """
+    """The trunks of all nets; channel k is at the left of column k."""
 
     def __init__(self, columns: NodeColumns) -> None:
         # For each pair (source, target) of ports the way of the wire through the channels.

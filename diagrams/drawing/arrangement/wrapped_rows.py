@@ -100,9 +100,7 @@ class _Rows:
         ]
         tags = [
             replace(
-                tag,
-                x=self._moved((tag.x, 0.0))[0],
-                y=tag.y + self._shifts[self._row(tag.x)][1],
+                tag, x=self._moved((tag.x, 0.0))[0], y=tag.y + self._shifts[self._row(tag.x)][1]
             )
             for tag in picture.tags
         ]

@@ -36,15 +36,6 @@ def to_dot(diagram: Diagram, depth: int = 1, ports: Shown = "used") -> str:
     Blocks are tables with a cell for each port, opened diagrams are clusters, and their exported
     ports are small nodes, at which the wires from outside and from inside meet. A node is named
     by the path of its block, and that of an exported port by path, colon and name of the port.
-
-    Parameters
-    ----------
-    diagram : Diagram
-        The diagram.
-    depth : int
-        Levels that are opened; 1 shows the blocks of the diagram as closed boxes.
-    ports : {"used", "all"}
-        Whether ports that nothing uses are folded into one line of each side.
     """
     content = content_of(diagram, depth, ports)
     opened = content.opened

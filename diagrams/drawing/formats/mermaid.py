@@ -24,15 +24,6 @@ def to_mermaid(diagram: Diagram, depth: int = 1, ports: Shown = "used") -> str:
 
     Opened diagrams are subgraphs. Mermaid knows no ports: their names stand on the wires, except
     for the only port of its side with a usual name, and exported ports are nodes.
-
-    Parameters
-    ----------
-    diagram : Diagram
-        The diagram.
-    depth : int
-        Levels that are opened; 1 shows the blocks of the diagram as closed boxes.
-    ports : {"used", "all"}
-        Whether ports that nothing uses are folded into one line of each side.
     """
     content = content_of(diagram, depth, ports)
     opened = content.opened

@@ -70,13 +70,7 @@ def tidy(ax: Axes) -> None:
 
 
 def write_legend(ax: Axes, named: Sequence[Any]) -> int:
-    """Write the labels of several curves above the axes, where they cover nothing.
-
-    Returns
-    -------
-    int
-        The number of rows.
-    """
+    """Write the labels of curves above the axes, where they cover nothing; return their rows."""
     if len(named) < 2:
         return 0
     handles, texts = ax.get_legend_handles_labels()

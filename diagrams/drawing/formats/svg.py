@@ -15,17 +15,7 @@ _FONTS = "Helvetica, Arial, 'DejaVu Sans', sans-serif"
 
 
 def to_svg(diagram: Diagram, depth: int = 1, ports: Shown = "used") -> str:
-    """Return the drawing of a diagram as SVG text; equal diagrams give equal texts.
-
-    Parameters
-    ----------
-    diagram : Diagram
-        The diagram.
-    depth : int
-        Levels that are opened; 1 shows the blocks of the diagram as closed boxes.
-    ports : {"used", "all"}
-        Whether ports that nothing uses are folded into one line of each side.
-    """
+    """Return the drawing of a diagram as SVG text; equal diagrams give equal texts."""
     sheet = sheet_of(content_of(diagram, depth, ports))
     left, top, width, height = map(_number, (sheet.left, sheet.top, sheet.width, sheet.height))
     head = (

@@ -126,21 +126,8 @@ def _tangent(node: Symbol, tangents: dict[int, dict[int, Weight]]) -> dict[int, 
 
 
 def gradient(output: Any, keys: Sequence[Hashable]) -> Any:
-    """Differentiate one expression by many inputs, backward.
+    """Differentiate one expression by inputs with distinct keys, backward.
 
-    Parameters
-    ----------
-    output : Symbol or float
-        One expression.
-    keys : sequence of hashable
-        Keys of the inputs, each once.
-
-    Returns
-    -------
-    SymbolArray, shape (len(keys),)
-
-    Examples
-    --------
     >>> from flexure.diagrams.scalars import Graph, evaluate, symbols
     >>> x = symbols(Graph(), "x", 2)
     >>> slopes = gradient(np.linalg.norm(x), [("x", 0), ("x", 1)])
@@ -412,10 +399,6 @@ RULES: dict[str, tuple[Rule | None, ...]] = {
         lambda node, weight: _of_leg(node, weight, node.args[1]),
     ),
     "copysign": (_slope(lambda y, a, b: unary("sign", a) * binary("copysign", 1.0, b)), None),
-    "where": (
-        None,
-        lambda node, weight: choose(node.args[0], weight, 0.0),
-        _of_alternative,
-    ),
+    "where": (None, lambda node, weight: choose(node.args[0], weight, 0.0), _of_alternative),
     **_FIRST_OF,
 }

@@ -35,26 +35,13 @@ _Edges = dict[int, dict[int, Weight]]
 
 
 def eliminate(
-    outputs: Sequence[Any],
-    nodes: Sequence[Symbol],
-    starts: Mapping[int, Mapping[int, Weight]],
+    outputs: Sequence[Any], nodes: Sequence[Symbol], starts: Mapping[int, Mapping[int, Weight]]
 ) -> list[dict[int, Weight]]:
-    """Return the derivatives of expressions by inputs, from those of the nodes where they begin.
+    """Return for each output its derivatives by the numbers of inputs, without those that are zero.
 
-    Parameters
-    ----------
-    outputs : sequence
-        Expressions of one graph, or numbers.
-    nodes : sequence of Symbol
-        The operations behind them, each after its operands.
-    starts : mapping
-        By index of the nodes that depend on the inputs directly, their derivatives by the number of
-        the input.
-
-    Returns
-    -------
-    list of dict
-        For each output its derivatives by the number of the input; zeros are left out.
+    ``nodes`` are the operations behind the outputs, each after its operands. ``starts`` has, by
+    index of the nodes that depend on the inputs directly, their derivatives by the numbers of the
+    inputs.
     """
     graph = _Graph(outputs, nodes, starts)
     graph.eliminate_all()

@@ -53,31 +53,16 @@ _COMPUTE: dict[str, Callable[..., Any]] = {**OPERATIONS, "where": _choose}
 
 
 def evaluate(outputs: Any, values: Mapping[Any, float | npt.NDArray[np.float64]]) -> Any:
-    """Compute expressions from the values of their inputs.
+    """Compute expressions of one graph, or numbers, from the values of their inputs by key.
 
-    Parameters
-    ----------
-    outputs : Symbol, SymbolArray or nested sequence
-        Expressions of one graph; numbers among them are constants.
-    values : mapping
-        Value of each input, by key: a number, or an array with an entry for each lane. All arrays
-        have the same shape, also those of keys that are not needed.
+    A value is a number, or an array with an entry for each lane. All arrays have the same shape,
+    also those of keys that are not needed. The result has the shape of the outputs, then that of
+    the lanes, and holds bools if all outputs are truth values. What is the same in all lanes is
+    repeated.
 
-    Returns
-    -------
-    float or numpy.ndarray
-        Values in the shape of the outputs, then that of the lanes; bools if all outputs are truth
-        values. What is the same in all lanes is repeated.
+    Raises UnknownNameError where a needed input has no value, ValueRefusedError where shapes
+    differ.
 
-    Raises
-    ------
-    UnknownNameError
-        A needed input has no value.
-    ValueRefusedError
-        Arrays differ in shape.
-
-    Examples
-    --------
     >>> from flexure.diagrams.scalars import Graph
     >>> x = Graph().input("x")
     >>> evaluate(np.where(x > 1.0, x * x, 0.0), {"x": 3.0})
@@ -117,27 +102,12 @@ def evaluate(outputs: Any, values: Mapping[Any, float | npt.NDArray[np.float64]]
 
 
 def substitute(outputs: Any, values: Mapping[Any, Any]) -> Any:
-    """Substitute other expressions, or numbers, for the inputs of expressions.
+    """Substitute other expressions, or numbers, for the inputs of expressions of one graph.
 
-    Parameters
-    ----------
-    outputs : Symbol, SymbolArray or nested sequence
-        Expressions of one graph; numbers among them are constants.
-    values : mapping
-        What takes the place of each input, by key: a number, or an expression of another graph.
+    ``values`` has what takes the place of each input by key: a number, or an expression of another
+    graph. UnknownNameError is raised where a needed input has none. The result has the shape of the
+    outputs, and holds numbers if all values are, else symbols.
 
-    Returns
-    -------
-    array
-        In the shape of the outputs: numbers if all values are, else symbols.
-
-    Raises
-    ------
-    UnknownNameError
-        Nothing takes the place of an input that is needed.
-
-    Examples
-    --------
     >>> from flexure.diagrams.scalars import Graph
     >>> x, y = Graph().input("x"), Graph().input("y")
     >>> evaluate(substitute([x * x, x + 1.0], {"x": 2.0 * y}), {"y": 3.0})
@@ -167,16 +137,8 @@ def translated(
 ) -> list[Any]:
     """Return expressions of one graph, and numbers, in the terms of another program.
 
-    Parameters
-    ----------
-    outputs : iterable of Symbol or float
-        Expressions and numbers.
-    rules : mapping
-        What each operation is there, by its name.
-    read : callable
-        What an input is there, by its key.
-    number : callable
-        What a number is there.
+    ``rules`` gives what each operation is there, by its name, ``read`` an input by its key, and
+    ``number`` a number.
     """
     outputs = list(outputs)
     known: dict[int, Any] = {}
@@ -194,20 +156,10 @@ def translated(
 
 
 def sources(value: Any) -> set[Hashable]:
-    """Return the keys of the inputs that a value is computed from.
+    """Return the keys of the inputs that expressions of one graph, or numbers, are computed from.
 
-    Parameters
-    ----------
-    value : Symbol, SymbolArray or nested sequence
-        Expressions of one graph; numbers depend on nothing.
+    Both branches and the condition of a ``where`` count.
 
-    Returns
-    -------
-    set
-        Keys of inputs. Both branches and the condition of a ``where`` count.
-
-    Examples
-    --------
     >>> from flexure.diagrams.scalars import Graph, symbols
     >>> x = symbols(Graph(), "x", 3)
     >>> sorted(sources(x[0] * x[2] + 1.0))

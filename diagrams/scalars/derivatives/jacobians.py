@@ -58,22 +58,8 @@ class Jacobian:
 
 
 def jacobian(outputs: Any, keys: Sequence[Hashable]) -> Jacobian:
-    """Differentiate expressions by inputs.
+    """Differentiate expressions of one graph, in C order, by inputs with distinct keys.
 
-    Parameters
-    ----------
-    outputs : Symbol, SymbolArray or sequence
-        Expressions of one graph; numbers among them do not depend on anything.
-    keys : sequence of hashable
-        Keys of the inputs, each once.
-
-    Returns
-    -------
-    Jacobian
-        Outputs in C order by keys.
-
-    Examples
-    --------
     >>> from flexure.diagrams.scalars import Graph, evaluate, symbols
     >>> x = symbols(Graph(), "x", 3)
     >>> matrix = jacobian([x[0] * x[1], x[2] + 1.0], [("x", 0), ("x", 1), ("x", 2)])
@@ -121,24 +107,10 @@ class BlockJacobian:
 def block_jacobian(
     outputs: Any, keys: Sequence[Hashable], seeds: Sequence[Hashable]
 ) -> BlockJacobian:
-    """Differentiate expressions by inputs, forward and in blocks of inputs.
+    """Differentiate expressions by inputs as `jacobian`, forward and in blocks of inputs.
 
-    Parameters
-    ----------
-    outputs : Symbol, SymbolArray or sequence
-        Expressions of one graph; numbers among them do not depend on anything.
-    keys : sequence of hashable
-        Keys of the inputs, each once.
-    seeds : sequence of hashable
-        Keys of further inputs, which become the seeds; at most so many keys make a block.
+    ``seeds`` are keys of further inputs, which become the seeds; at most so many keys make a block.
 
-    Returns
-    -------
-    BlockJacobian
-        Outputs in C order by keys.
-
-    Examples
-    --------
     >>> from flexure.diagrams.scalars import Graph, evaluate, symbols
     >>> x = symbols(Graph(), "x", 2)
     >>> found = block_jacobian([x[0] * x[1]], [("x", 0), ("x", 1)], ["first", "second"])
@@ -191,25 +163,11 @@ def _filling(reached: Iterable[dict[int, int]]) -> float:
 
 
 def reach(outputs: Any, keys: Sequence[Hashable]) -> tuple[list[Symbol], dict[int, int]]:
-    """Find out on which inputs the derivatives of expressions depend.
+    """Find out on which inputs, by distinct keys, the derivatives of expressions depend.
 
-    Parameters
-    ----------
-    outputs : Symbol, SymbolArray or sequence
-        Expressions of one graph, or numbers.
-    keys : sequence of hashable
-        Keys of the inputs, each once.
+    Returns all nodes behind the outputs, each after its operands, and by index of the nodes that
+    depend on any the positions of the keys as the bits of a number.
 
-    Returns
-    -------
-    nodes : list of Symbol
-        All nodes behind the outputs, each after its operands.
-    reached : dict
-        The positions of the keys as the bits of a number, by index of the node; nodes without any
-        are left out.
-
-    Examples
-    --------
     >>> from flexure.diagrams.scalars import Graph, symbols
     >>> x = symbols(Graph(), "x", 3)
     >>> y = x[0] * x[2]
@@ -247,22 +205,9 @@ def reach_from(
 def directional(outputs: Any, keys: Sequence[Hashable], seeds: Sequence[Hashable]) -> list[Weight]:
     """Differentiate expressions along one direction, in which all inputs may change.
 
-    Parameters
-    ----------
-    outputs : Symbol, SymbolArray or sequence
-        Expressions of one graph; numbers among them do not depend on anything.
-    keys : sequence of hashable
-        Keys of the inputs, each once.
-    seeds : sequence of hashable
-        For each of them the key of a further input, which becomes its change.
+    ``seeds`` has for each of the keys that of a further input, which becomes its change. The result
+    holds expressions of the inputs and of the seeds, or zeros.
 
-    Returns
-    -------
-    list
-        Expressions of the inputs and of the seeds, or zeros.
-
-    Examples
-    --------
     >>> from flexure.diagrams.scalars import Graph, evaluate, symbols
     >>> x = symbols(Graph(), "x", 2)
     >>> found = directional([x[0] * x[1]], [("x", 0), ("x", 1)], ["first", "second"])

@@ -59,26 +59,12 @@ def simplify(
     checked: bool = False,
     kept: Container[int] = (),
 ) -> list[Any]:
-    """Leave out what is superfluous in expressions as long as all numbers are finite.
+    """Leave out what is superfluous in expressions of one graph as long as all numbers are finite.
 
-    Parameters
-    ----------
-    expressions : iterable
-        Expressions of one graph, or numbers.
-    zeros : collection, optional
-        Keys of inputs that are zero.
-    checked : bool
-        Whether results that are not finite stay so, apart from overflows of sums and products.
-    kept : container of int, optional
-        Nodes that stay as they are, by index.
+    ``zeros`` are keys of inputs that are zero, ``kept`` indices of nodes that stay as they are.
+    Where ``checked``, results that are not finite stay so, apart from overflows of sums and
+    products. A result whose value is known is a number.
 
-    Returns
-    -------
-    list
-        For each of them an expression of the same graph, or a number where the value is known.
-
-    Examples
-    --------
     >>> from flexure.diagrams.scalars import Graph
     >>> graph = Graph()
     >>> x, y = graph.input("x"), graph.input("y")

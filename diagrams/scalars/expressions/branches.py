@@ -29,28 +29,14 @@ _SCALARS = (Symbol, float, int, np.number, np.bool_)
 def explore(graph: Graph, run: Callable[[], Any]) -> Any:
     """Run a calculation on symbols along all of its branches and merge the results.
 
-    Parameters
-    ----------
-    graph : Graph
-        The graph of the symbols.
-    run : callable
-        The calculation, a pure function. It may explore others in turn, whose decisions are their
-        own.
+    The calculation is a pure function. It may explore others in turn, whose decisions are their
+    own. Where branches differ, the numbers, arrays, lists, tuples or dictionaries that are returned
+    hold a ``where`` for each number that is not the same.
 
-    Returns
-    -------
-    object
-        What the calculation returns. Where branches differ: numbers, arrays, lists, tuples or
-        dictionaries that hold a ``where`` for each number that is not the same.
+    Raises TraceError when there are more than `MOST_WAYS` ways through the calculation, or when
+    what they give differs in more than its numbers. Errors of the calculation on any path pass
+    unchanged.
 
-    Raises
-    ------
-    TraceError
-        There are more than `MOST_WAYS` ways through the calculation, or what they give differs in
-        more than its numbers. Errors of the calculation on any path pass unchanged.
-
-    Examples
-    --------
     >>> from flexure.diagrams.scalars import evaluate
     >>> graph = Graph()
     >>> x = graph.input("x")

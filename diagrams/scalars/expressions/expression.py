@@ -48,8 +48,6 @@ class Graph:
     Nodes are numbered in the order of their creation: arguments precede their users, and the
     numbering depends on nothing but the order in which the equations run.
 
-    Examples
-    --------
     >>> graph = Graph()
     >>> x = graph.input("x")
     >>> x * 2.0 + 1.0 is x * 2.0 + 1.0
@@ -293,8 +291,7 @@ def choose(condition: Any, a: Any, b: Any) -> Any:
 
 
 def reachable(
-    symbols: Iterable[Symbol],
-    operands: Callable[[Symbol], Iterable[Symbol]] = attrgetter("args"),
+    symbols: Iterable[Symbol], operands: Callable[[Symbol], Iterable[Symbol]] = attrgetter("args")
 ) -> list[Symbol]:
     """Return every node that the symbols are computed from, themselves included, in order."""
     roots = list(symbols)

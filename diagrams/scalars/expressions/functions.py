@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from typing import Any
 
 import numpy as np
 
-from flexure.diagrams.checks.errors import ValueRefusedError
+from flexure.diagrams.checks.errors import FlexureError, ValueRefusedError
 from flexure.diagrams.scalars.expressions.array import SymbolArray, wrap
 from flexure.diagrams.scalars.expressions.expression import Graph, Symbol
 from flexure.diagrams.scalars.expressions.ufuncs import objects
@@ -83,17 +83,8 @@ def array(values: Any) -> Any:
 def symbols(graph: Graph, key: Hashable, shape: int | tuple[int, ...]) -> Any:
     """Make an array of inputs with the keys ``(key, 0)``, ``(key, 1)``, ... in C order.
 
-    Parameters
-    ----------
-    graph : Graph
-        Where the inputs are recorded; inputs it already has are reused.
-    key : hashable
-        First part of every input's key.
-    shape : int or tuple of int
-        Shape of the array; ``()`` gives one bare Symbol.
+    Inputs that the graph already has are reused. The shape ``()`` gives one bare Symbol.
 
-    Examples
-    --------
     >>> angle, rate = symbols(Graph(), "state", 2)
     >>> rate
     <#1 input ('state', 1)>
@@ -129,20 +120,9 @@ def sinc(x: Any) -> Any:
 
     Below ``|x| = 0.3`` it is the series 1 - x²/6 + x⁴/120 - ..., exact to rounding in value and to
     1e-13 in the first two derivatives. Neither branch divides by zero. The other quotient of
-    rotation vectors follows from it: (1 - cos x) / x² = sinc(x / 2)² / 2.
+    rotation vectors follows from it: (1 - cos x) / x² = sinc(x / 2)² / 2. The angle x is
+    in rad; ``np.sinc`` takes it divided by π.
 
-    Parameters
-    ----------
-    x : array_like
-        Angle in radians. (``np.sinc`` takes the angle divided by π.)
-
-    Returns
-    -------
-    float, Symbol or array
-        As many values as ``x`` has.
-
-    Examples
-    --------
     >>> float(sinc(0.0)), float(sinc(np.pi / 2)) == 2 / np.pi
     (1.0, True)
     """
@@ -157,15 +137,6 @@ def sinc(x: Any) -> Any:
 def with_slope_of(value: Any, through: Any) -> Any:
     """Return a value; where a graph asks for gains, with the slope of another value.
 
-    Parameters
-    ----------
-    value : float, Symbol or array
-        What is returned.
-    through : float, Symbol or array
-        Of the same shape: what has the slope.
-
-    Examples
-    --------
     >>> from flexure.diagrams.scalars import evaluate, jacobian
     >>> for graph in (Graph(), Graph(as_gain=True)):
     ...     u = graph.input("u")
@@ -202,3 +173,34 @@ def _unboxed(result: Any) -> Any:
 def _operand(value: Any) -> Any:
     """Turn sequences into arrays."""
     return array(value) if isinstance(value, (list, tuple)) else value
+
+
+def refuse_where(condition: Any, value: Any, make_error: Callable[[], FlexureError]) -> Any:
+    """Return a value unless a condition holds, for which the equation has no meaning.
+
+    Numbers are refused with an error. Symbols cannot be; there the value becomes NaN where the
+    condition holds, and who computes with compiled equations and finds NaN interprets them to learn
+    the reason. ``make_error`` is called only for numbers that are refused.
+
+    >>> float(refuse_where(False, 2.0, lambda: FlexureError("Cannot divide")))
+    2.0
+    """
+    if is_symbolic(condition):
+        return np.where(condition, np.nan, value)
+    if condition:
+        raise make_error()
+    return value
+
+
+def skip_where(condition: Any, value: Any, calc: Callable[[], Any]) -> Any:
+    """Return a value where a condition holds, and elsewhere what a function computes.
+
+    For numbers the function is called only if the condition does not hold. Symbols record both;
+    loops of native code skip the rest where all results of a block are so chosen.
+
+    >>> skip_where(True, 0.0, lambda: 1.0 / 0.0)
+    0.0
+    """
+    if is_symbolic(condition):
+        return np.where(condition, value, calc())
+    return value if condition else calc()

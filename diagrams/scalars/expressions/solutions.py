@@ -40,26 +40,16 @@ def is_zero(weight: Any) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class Solution:
-    """The equations of which some expressions are the solution.
+    """The equations of which some expressions are the solution."""
 
-    Attributes
-    ----------
-    matrix, right, values : array, shapes (n, n), (n,) and (n,)
-        A, b and x.
-    rows, columns : array of int, shapes (n,) and (n,)
-        Which equations and unknowns these are of those that solvers solve.
-    factors : tuple of array
-        What solvers take before b.
-    solver, transposed : callable
-        Solve equations with A and with Aᵀ.
-    """
-
-    matrix: Objects
-    right: Objects
-    values: Objects
+    matrix: Objects  # A, shape (n, n)
+    right: Objects  # b, shape (n,)
+    values: Objects  # x, shape (n,)
+    # rows, columns: which equations and unknowns these are of those that solvers solve.
     rows: IntArray
     columns: IntArray
-    factors: tuple[Objects, ...]
+    factors: tuple[Objects, ...]  # what solvers take before b
+    # solver, transposed: solve equations with A and with Aᵀ.
     solver: Solver
     transposed: Solver
 
@@ -145,16 +135,8 @@ def solved(
 ) -> Any:
     """Return ``solver(*factors, right)`` with the derivatives of the solution of A x = b.
 
-    Parameters
-    ----------
-    matrix : array, shape (n, n)
-        A.
-    right : array, shape (n,) or (n, m)
-        b, or one in each column.
-    factors : tuple of array
-        What solvers take before b.
-    solver, transposed : callable
-        Solve equations with A and with Aᵀ; the second is omitted for a symmetric A.
+    ``factors`` are what solvers take before b, which may have several columns. ``transposed``
+    solves equations with Aᵀ; it is omitted for a symmetric A.
     """
     found = solver(*factors, right)
     if len(matrix) > _FEW and is_symbolic(found):

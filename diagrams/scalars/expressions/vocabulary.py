@@ -27,13 +27,7 @@ UNARY = (
     *_HYPERBOLIC,
     *_TESTS,
 )
-BINARY = (
-    *_ARITHMETIC,
-    *_DIVISION,
-    *_EXTREMA,
-    *("arctan2", "hypot", "copysign"),
-    *_COMPARISONS,
-)
+BINARY = (*_ARITHMETIC, *_DIVISION, *_EXTREMA, *("arctan2", "hypot", "copysign"), *_COMPARISONS)
 LOGICAL = ("logical_and", "logical_or", "logical_xor", "logical_not")
 
 OPERATIONS: dict[str, np.ufunc] = {name: getattr(np, name) for name in (*UNARY, *BINARY, *LOGICAL)}

@@ -27,32 +27,10 @@ def write_latex(
     constants: Container[Any] = (),
     reserved: Iterable[str] = (),
 ) -> Written:
-    r"""Write expressions in LaTeX.
+    r"""Write expressions in LaTeX for mathematical mode, as `write_python` does in Python.
 
-    Parameters
-    ----------
-    outputs : iterable of Symbol or float
-        Expressions of one graph, and numbers.
-    names : mapping
-        What each input is called, by its key, in LaTeX; see `latex_names`.
-    constants : container
-        Keys of inputs that are coefficients: they go before others in products, and behind them in
-        comparisons.
-    reserved : iterable of str
-        What definitions are not to be called, besides the names of inputs.
+    The names of inputs are in LaTeX; see `latex_names`.
 
-    Returns
-    -------
-    Written
-        Texts for mathematical mode.
-
-    Raises
-    ------
-    UnknownNameError
-        An input has no name.
-
-    Examples
-    --------
     >>> from flexure.diagrams.scalars import Graph
     >>> x = Graph().input("x")
     >>> print(*write_latex([x / (1.0 + x * x)], {"x": r"\omega_{0}"}).results)
@@ -177,13 +155,8 @@ def latex_names(names: Iterable[tuple[str, str]]) -> list[str]:
     underscore becomes a subscript, and so do the path in front of it and the component. Words are
     set upright. Names that would look the same stay what they are, in typewriter type.
 
-    Parameters
-    ----------
-    names : iterable of (str, str)
-        Path and component of each value; the component may be empty.
+    Each value has a path and a component, which may be empty.
 
-    Examples
-    --------
     >>> print(*latex_names([("arm.omega", ""), ("pid.k_p", ""), ("x", "rate"), ("kp", "0, 1")]))
     \omega_{\mathrm{arm}} k_{p,\mathrm{pid}} x_{\mathrm{rate}} \mathrm{kp}_{0,1}
     """

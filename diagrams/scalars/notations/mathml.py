@@ -33,32 +33,10 @@ def write_mathml(
     constants: Container[Any] = (),
     reserved: Iterable[str] = (),
 ) -> Written:
-    """Write expressions in MathML.
+    """Write expressions in MathML, for the inside of a ``<math>`` or ``<mrow>``.
 
-    Parameters
-    ----------
-    outputs : iterable of Symbol or float
-        Expressions of one graph, and numbers.
-    names : mapping
-        What each input is called, by its key, in MathML; see `mathml_names`.
-    constants : container
-        Keys of inputs that are coefficients: they go before others in products, and behind them in
-        comparisons.
-    reserved : iterable of str
-        What definitions are not to be called, besides the names of inputs.
+    Arguments are those of `write_python`; the names of inputs are in MathML, see `mathml_names`.
 
-    Returns
-    -------
-    Written
-        Texts for the inside of a ``<math>`` or ``<mrow>``.
-
-    Raises
-    ------
-    UnknownNameError
-        An input has no name.
-
-    Examples
-    --------
     >>> from flexure.diagrams.scalars import Graph
     >>> x = Graph().input("x")
     >>> print(*write_mathml([2.0 / x], {"x": "<mi>x</mi>"}).results)
@@ -70,8 +48,6 @@ def write_mathml(
 def mathml_names(names: Iterable[tuple[str, str]]) -> list[str]:
     """Turn the paths and components of values into MathML, as `latex_names` does into LaTeX.
 
-    Examples
-    --------
     >>> print(*mathml_names([("omega", ""), ("k_p", "")]))
     <mi>ω</mi> <msub><mi>k</mi><mrow><mi>p</mi></mrow></msub>
     """

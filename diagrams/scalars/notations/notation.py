@@ -41,33 +41,14 @@ def write_python(
     constants: Container[Any] = (),
     reserved: Iterable[str] = (),
 ) -> Written:
-    """Write expressions in Python.
+    """Write expressions of one graph, and numbers, in Python.
 
-    Parameters
-    ----------
-    outputs : iterable of Symbol or float
-        Expressions of one graph, and numbers.
-    names : mapping
-        What each input is called, by its key.
-    constants : container
-        Keys of inputs that are coefficients: they go before others in products, and behind them in
-        comparisons.
-    reserved : iterable of str
-        What definitions are not to be called, besides the names of inputs.
+    ``names`` has what each input is called, by its key; UnknownNameError is raised where one is
+    missing. Inputs with the keys in ``constants`` are coefficients: they go before others in
+    products, and behind them in comparisons. Definitions are called neither like inputs nor by a
+    reserved name. The texts use the names, the functions of NumPy, ``inf`` and ``nan``, and are
+    Python as far as the names are identifiers.
 
-    Returns
-    -------
-    Written
-        Python expressions over the names, the functions of NumPy, ``inf`` and ``nan``, as far as
-        the names are identifiers.
-
-    Raises
-    ------
-    UnknownNameError
-        An input has no name.
-
-    Examples
-    --------
     >>> from flexure.diagrams.scalars import Graph, where
     >>> graph = Graph()
     >>> x, k = graph.input(0), graph.input(1)

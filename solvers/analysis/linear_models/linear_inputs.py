@@ -1,7 +1,7 @@
 """Inputs of a linear model: free ports and parameters, and wires of a finished diagram.
 
 At a wire, a disturbance d is added to the signal, or the wire is opened and carries d alone. For
-the derivatives it is cut (`flexure.diagrams.contexts.cut_wires`) either way. They tell what comes
+the derivatives it is cut (`flexure.diagrams.contexts.rewiring`) either way. They tell what comes
 to the cut, m, and what follows from what goes on behind it, v. Then the wires are closed again:
 
     v = S m + d,   S = 1 where a wire is closed, 0 where it is opened
@@ -17,7 +17,7 @@ import numpy as np
 
 from flexure.diagrams.checks.errors import UnknownNameError
 from flexure.diagrams.contexts.context import Context
-from flexure.diagrams.contexts.cut_wires import cut_wires
+from flexure.diagrams.contexts.rewiring import cut_wires
 from flexure.diagrams.contexts.store import Store
 from flexure.diagrams.contexts.value_places import Place, Way, find_place, several
 from flexure.diagrams.systems.ports import InputPort, OutputPort

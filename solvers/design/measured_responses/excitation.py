@@ -12,7 +12,7 @@ from flexure.blocks.signals.waveforms import logarithmic_sweep
 from flexure.diagrams import scalars
 from flexure.diagrams.checks.errors import UnknownNameError
 from flexure.diagrams.contexts.context import Context
-from flexure.diagrams.contexts.inserted_blocks import insert_blocks
+from flexure.diagrams.contexts.rewiring import insert_blocks
 from flexure.diagrams.contexts.value_places import Place, Way, find_place, several
 from flexure.diagrams.systems.leaf import LeafSystem
 from flexure.diagrams.systems.ports import TIME, InputPort, OutputPort

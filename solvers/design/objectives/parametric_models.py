@@ -22,7 +22,7 @@ import numpy as np
 from flexure.blocks.multibody import Frame, Plant
 from flexure.diagrams.checks.errors import EvaluationError
 from flexure.diagrams.contexts.context import Context
-from flexure.diagrams.contexts.cut_wires import cut_wires
+from flexure.diagrams.contexts.rewiring import cut_wires
 from flexure.diagrams.contexts.store import Store
 from flexure.diagrams.contexts.value_places import Place, Way, find_place
 from flexure.diagrams.systems.layout import Layout

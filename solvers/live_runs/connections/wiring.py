@@ -11,7 +11,7 @@ import numpy as np
 from flexure.diagrams.checks.arguments import require
 from flexure.diagrams.checks.errors import UnknownNameError, ValueRefusedError, suggestion
 from flexure.diagrams.contexts.context import Context
-from flexure.diagrams.contexts.cut_wires import cut_wires
+from flexure.diagrams.contexts.rewiring import cut_wires
 from flexure.diagrams.contexts.value_places import Place, Way, can_be_set, find_place, path_of
 from flexure.diagrams.systems.ports import InputPort, OutputPort
 from flexure.diagrams.systems.system import System

@@ -11,7 +11,7 @@ from scipy.spatial.transform import Rotation
 
 from flexure.blocks import math as fm
 from flexure.blocks.math import MassProperties
-from flexure.blocks.math.quotients import arc_quotient, stumpff
+from flexure.blocks.math.rotation_vectors import arc_quotient, stumpff
 from flexure.diagrams import scalars
 
 EPS = float(np.finfo(float).eps)

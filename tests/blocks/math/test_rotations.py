@@ -14,7 +14,7 @@ from hypothesis import given
 from scipy.spatial.transform import Rotation
 
 from flexure.blocks import math as fm
-from flexure.blocks.math.quotients import arc_quotient, stumpff
+from flexure.blocks.math.rotation_vectors import arc_quotient, stumpff
 from flexure.diagrams import scalars
 from tests.blocks.math.samples import (
     EPS,

@@ -424,5 +424,5 @@ def test_dummy_inertia_is_refused_or_repaired_and_listed(six: tuple[float, ...])
     assert inertia is not None
     assert inertia.mass == 2.0
     assert any("became" in line for line in builder.left_out)
-    with pytest.raises(DeclarationError, match="unphysical 'refuse', 'repair'"):
+    with pytest.raises(DeclarationError, match="unphysical to be one of 'refuse', 'repair'"):
         load_urdf(robot(*six), unphysical="mend")  # type: ignore[arg-type]

@@ -235,7 +235,7 @@ def test_no_other_file_is_read(tmp_path: Path) -> None:
 
 
 def test_base_is_welded_or_free() -> None:
-    with pytest.raises(DeclarationError, match="base 'weld', 'free'; found 'fixed'"):
+    with pytest.raises(DeclarationError, match="base to be one of 'weld', 'free'; found 'fixed'"):
         load_urdf(DOOR, base="fixed")  # type: ignore[arg-type]
 
 

@@ -20,16 +20,12 @@ from flexure.diagrams.drawing.arrangement.content import (
 )
 from flexure.diagrams.drawing.arrangement.crossings import count_crossings, reduce_crossings
 from flexure.diagrams.drawing.arrangement.geometry import Block, Picture, Tag
+from flexure.diagrams.drawing.arrangement.heights import Tension, minimize_strain, strain_of
 from flexure.diagrams.drawing.arrangement.layers import assign_layers, flow_order
 from flexure.diagrams.drawing.arrangement.node_columns import GRID, Node, NodeColumns
 from flexure.diagrams.drawing.arrangement.picture import block_head, picture_of
 from flexure.diagrams.drawing.arrangement.text import text_width
 from flexure.diagrams.drawing.arrangement.wire_channels import Point
-from flexure.diagrams.drawing.arrangement.wire_straightening import (
-    Tension,
-    minimize_strain,
-    strain_of,
-)
 from flexure.diagrams.systems.ports import Port
 from tests.support.pages.drawings import (
     PICTURES,

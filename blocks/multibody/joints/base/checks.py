@@ -98,10 +98,7 @@ def as_pose(X: object, attempt: str) -> RigidTransform:
         return checked_pose(pose, attempt)
     except DeclarationError as refusal:
         raise ValueRefusedError(
-            attempt,
-            expected=refusal.expected,
-            found=refusal.found,
-            remedy=refusal.remedy,
+            attempt, expected=refusal.expected, found=refusal.found, remedy=refusal.remedy
         ) from None
 
 

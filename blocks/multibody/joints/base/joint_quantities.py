@@ -103,14 +103,7 @@ class JointValue(Located, Generic[_T]):
 class JointComponents(JointValue[_T]):
     """One or some components of the positions or velocities of a joint.
 
-    Parameters
-    ----------
-    whole : JointValue
-        The positions or the velocities.
-    name : str
-        Name of the components.
-    part : int or slice
-        Which components; a number gives a scalar, a slice a vector.
+    A number as ``part`` gives a scalar, a slice a vector.
     """
 
     def __init__(self, whole: JointValue[FloatArray], name: str, part: int | slice) -> None:
@@ -139,15 +132,7 @@ class JointComponents(JointValue[_T]):
 
 
 class Position(property, Generic[_T]):
-    """A property of a joint: the handle of some of its positions.
-
-    Parameters
-    ----------
-    part : int or slice
-        Which components; a number gives a scalar, a slice a vector.
-    doc : str
-        What they are.
-    """
+    """A property of a joint: the handle of some of its positions, as of `JointComponents`."""
 
     def __init__(self, part: int | slice, doc: str) -> None:
         def read(joint: Joint) -> JointComponents[_T]:
@@ -177,15 +162,7 @@ class Velocity(Position[_T]):
 
 
 class Default(property, Generic[_T]):
-    """A property of a joint: some of its default positions.
-
-    Parameters
-    ----------
-    part : int or slice
-        Which components; a number gives a scalar, a slice a vector.
-    what : str
-        What they are.
-    """
+    """A property of a joint: some of its default positions, as of `JointComponents`."""
 
     def __init__(self, part: int | slice, what: str) -> None:
         one = isinstance(part, int)

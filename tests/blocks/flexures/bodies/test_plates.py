@@ -9,7 +9,7 @@ import pytest
 from scipy.linalg import eigh, eigvalsh
 
 import flexure as fx
-from flexure.blocks.flexures.bodies.plate_elements import plate_matrices
+from flexure.blocks.flexures.bodies.plate_mesh import plate_matrices
 from flexure.diagrams.values.arrays import FloatArray
 from tests.support.tiers import by_tier
 

@@ -9,9 +9,8 @@ import pytest
 
 import flexure as fx
 from flexure.blocks import math as fm
-from flexure.blocks.forces.bushings.bushing import LinearBushingRollPitchYaw
+from flexure.blocks.forces.bushings.bushing import LinearBushing, LinearBushingRollPitchYaw
 from flexure.blocks.forces.bushings.bushing_base import Bushing
-from flexure.blocks.forces.bushings.gimbal_free_bushing import LinearBushing
 from flexure.blocks.forces.coefficients.mounts import BushingConstants
 from flexure.blocks.multibody.bodies.bodies import Body, Frame
 from tests.support.mechanics.bushings import compute

@@ -14,8 +14,7 @@ from scipy.integrate import fixed_quad, solve_ivp
 from flexure.blocks.forces.between_points.one_sided_spring import OneSidedSpringLaw
 from flexure.blocks.forces.between_points.spring_damper_law import SpringDamperLaw
 from flexure.blocks.forces.on_joints.coordinate_law import CoordinateLaw, hunt_crossley_damping
-from flexure.blocks.forces.on_joints.hinge_constants import DoorHingeConfig
-from flexure.blocks.forces.on_joints.hinge_law import HingeLaw
+from flexure.blocks.forces.on_joints.hinge_law import DoorHingeConfig, HingeLaw
 from flexure.blocks.forces.on_joints.joint_spring import SpringLaw
 from flexure.blocks.forces.on_joints.joint_stop import StopLaw
 from flexure.blocks.forces.on_joints.tabulated_spring import TabulatedSpringLaw

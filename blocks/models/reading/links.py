@@ -1,29 +1,22 @@
-"""Inertia of links as files give it, refused or repaired where no body can have it."""
+"""Links of model files: their inertia, refused or repaired, and those that nothing connects."""
 
 from __future__ import annotations
 
 from typing import Literal, TypeAlias
 
+import networkx as nx
 import numpy as np
 
 from flexure.blocks.models.reading.ignored_elements import LeftOut
 from flexure.blocks.models.reading.xml_elements import Element
+from flexure.blocks.multibody.bodies.bodies import Body
 from flexure.blocks.multibody.bodies.inertia import SpatialInertia
 from flexure.blocks.multibody.bodies.unit_inertia import symmetric_matrix, validity_problem
-from flexure.diagrams.checks.arguments import is_one_of
-from flexure.diagrams.checks.errors import DeclarationError, quoted
+from flexure.blocks.multibody.plants.plant_builder import PlantBuilder
 from flexure.diagrams.values.arrays import FloatArray, show
 
 #: What becomes of inertia that no body can have.
 Unphysical: TypeAlias = Literal["refuse", "repair"]
-
-
-def check_unphysical(unphysical: object, attempt: str) -> None:
-    """Refuse what is no way to deal with inertia that no body can have."""
-    ways = ("refuse", "repair")
-    if not is_one_of(unphysical, ways):
-        wanted = f"unphysical {quoted(ways)}"
-        raise DeclarationError(attempt, expected=wanted, found=f"{unphysical!r:.200}")
 
 
 def link_inertia(
@@ -31,18 +24,8 @@ def link_inertia(
 ) -> SpatialInertia:
     """Return the inertia of a link with these numbers about its center of mass.
 
-    Parameters
-    ----------
-    element : Element
-        Where the file has it.
-    mass : float
-        In kg.
-    six : array, shape (6,)
-        The entries xx, yy, zz, xy, xz, yz in kg m².
-    unphysical : {"refuse", "repair"}
-        What becomes of moments that no body can have.
-    repairs : LeftOut
-        Gets a line for what was repaired.
+    The six numbers are xx, yy, zz, xy, xz, yz in kg m². Moments that no body can have are refused
+    or repaired; ``repairs`` gets a line for what was repaired.
     """
     if unphysical == "repair" and np.isfinite(six).all():
         if mass == 0.0 and six.any():
@@ -64,3 +47,18 @@ def _repaired(six: FloatArray) -> FloatArray:
     moments[:2] += 0.5 * max(moments[2] - moments[0] - moments[1], 0.0)
     matrix = axes @ np.diag(moments) @ axes.T
     return np.array([*np.diag(matrix), matrix[0, 1], matrix[0, 2], matrix[1, 2]])
+
+
+def loose_bases(builder: PlantBuilder) -> list[Body]:
+    """Return a body of each group that no joint connects to the world, the child of no joint."""
+    graph: nx.Graph[Body] = nx.Graph()
+    graph.add_nodes_from(builder.bodies)
+    graph.add_edges_from((j.parent_body, j.child_body) for j in builder.joints)
+    children = {joint.child_body for joint in builder.joints}
+    near = nx.node_connected_component(graph, builder.world)
+    bases = []
+    for body in builder.bodies:
+        if body not in near and body not in children:
+            bases.append(body)
+            near |= nx.node_connected_component(graph, body)
+    return bases

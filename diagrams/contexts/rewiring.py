@@ -1,4 +1,4 @@
-"""Insert blocks into the wires of a copy of a finished diagram."""
+"""Contexts of a finished diagram whose wires are cut, or in whose copy blocks are inserted."""
 
 from __future__ import annotations
 
@@ -6,11 +6,33 @@ import copy
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from flexure.diagrams.contexts.context import Context
+from flexure.diagrams.contexts.context import Context, make_context
 from flexure.diagrams.systems.diagram import Diagram
 from flexure.diagrams.systems.leaf import LeafSystem
 from flexure.diagrams.systems.ports import ExportedOutputPort, InputPort, OutputPort
 from flexure.diagrams.values.arrays import freeze
+
+
+def cut_wires(context: Context, ports: Sequence[InputPort | OutputPort]) -> Context:
+    """Return a copy of a root context in which the wires beyond some ports are cut.
+
+    Blocks that read them read constant values: those of the wires in the given context. Everything
+    else is as it was. An input port is cut off from what feeds it, which concerns the blocks behind
+    it alone; an output port is cut off from all that read it. The ports are connected and carry
+    vectors. The ``store.layout.cuts`` of the result gives the slots of the held values.
+    """
+    given = context.store
+    twin = make_context(given.layout.with_cuts(ports))
+    store = twin.store
+    store.time, store.accuracy, store.x = given.time, given.accuracy, given.x
+    for leaf, source in zip(store.leaves, given.leaves, strict=True):
+        leaf.take(source)
+    for slot in range(given.layout.input_base, len(given.layout.slot_port)):
+        if given.holds(slot):
+            store.hold(slot, given.cache[slot])
+    for port, slot in store.layout.cuts.items():
+        store.hold(slot, port(context))
+    return twin
 
 
 def insert_blocks(
@@ -18,26 +40,15 @@ def insert_blocks(
     blocks: Mapping[InputPort | OutputPort, Sequence[LeafSystem]],
     handles: Sequence[Any],
 ) -> tuple[Context, list[Any]]:
-    """Return a context of a copy of a system in which blocks are inserted behind ports.
+    """Return a context of a copy of a system with blocks inserted behind ports, and handles.
 
-    Parameters
-    ----------
-    context : Context
-        A root context; it and its system are not changed.
-    blocks : mapping
-        For each port a block that is in no diagram, and sources of its further inputs. The port
-        feeds the first input of the block, and the first output of the block replaces the port:
-        for all blocks that read an output port, and for its own block if it is an input port.
-    handles : sequence of Handle
-        Ports and states of the system.
+    ``blocks`` has for each port a block that is in no diagram, and sources of its further inputs.
+    The port feeds the first input of the block, and the first output of the block replaces the
+    port: for all blocks that read an output port, and for its own block if it is an input port.
 
-    Returns
-    -------
-    Context
-        With the values of the given one. Paths are the same; the copy of a block is in a diagram
-        with the same ports.
-    list of Handle
-        The same ports and states of the copy.
+    The given root context and its system are not changed. The new one has its values and the same
+    paths; the copy of a block is in a diagram with the same ports. The returned handles are those
+    of the copy for the ports and states in ``handles``.
     """
     layout = context.store.layout
     system, leaves, ports, held, found = copy.deepcopy(
