@@ -314,24 +314,12 @@ def refuse_sampled(
 class Equations:
     """Time derivatives and outputs of a root context as functions of states and variables.
 
-    Parameters
-    ----------
-    context : Context
-        A root context; evaluations change it. Time stays what it is.
-    variables : sequence of Variable
-        Inputs and parameters.
-    outputs : sequence of Place
-        Ports or continuous states, or components of them.
-    slots : sequence of int
-        Slots whose values come behind those of the outputs.
-    shares : bool
-        Whether code that large systems share will do, of which there is no ``exact``.
-    as_gain : bool
-        Whether blocks with ``linearize_as="gain"`` have the slopes of gains, as in linear models.
-    rates : bool
-        Whether there are derivatives before the outputs.
-    known : TracedEquations, optional
-        A trace that begins with these rows and columns, for equations that share no code.
+    Evaluations change the context, but for its time. Outputs are ports or continuous states, or
+    components of them; values of ``slots`` come behind them. ``shares`` admits code that large
+    systems share, of which there is no ``exact``. With ``as_gain``, blocks with
+    ``linearize_as="gain"`` have the slopes of gains, as in linear models. Without ``rates``, there
+    are no derivatives before the outputs. ``known`` is a trace that begins with these rows and
+    columns, for equations that share no code.
     """
 
     def __init__(

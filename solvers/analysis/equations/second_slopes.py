@@ -19,16 +19,7 @@ from flexure.solvers.tracing.trace import STATE, Key
 class SecondSlopes:
     """Derivatives of rows along two directions, which are further states of the code.
 
-    Parameters
-    ----------
-    rows : list
-        Expressions or numbers of a trace.
-    columns : list of Key
-        By what they are differentiated.
-    keys : list of Key
-        What moves: the columns, and parameters behind them.
-    size : int
-        Number of states of the system.
+    Rows are differentiated by ``columns``; ``keys`` move: the columns, and parameters behind them.
     """
 
     def __init__(self, rows: list[Any], columns: list[Key], keys: list[Key], size: int) -> None:
@@ -51,18 +42,8 @@ class SecondSlopes:
     ) -> FloatArray:
         """Return how the derivatives along directions of the columns change along ways of all keys.
 
-        Parameters
-        ----------
-        store : Store
-            The values.
-        ways : ndarray, shape (n, k)
-            The k ways of the n keys.
-        directions : ndarray, shape (columns, m), optional
-            The m directions; one column after the other when omitted.
-
-        Returns
-        -------
-        ndarray, shape (k, rows, m)
+        With k ways, shape (keys, k), and m directions, shape (columns, m), by default one column
+        after the other, the result has the shape (k, rows, m).
         """
         rows, columns, _, _ = self._given
         directions = np.eye(len(columns)) if directions is None else directions

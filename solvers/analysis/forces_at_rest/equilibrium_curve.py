@@ -69,14 +69,8 @@ _NEAR = 3e-3  # part of the stiffness, or of a step, within which a crossing is 
 class EquilibriumCurve:
     """The equilibria of a mechanism along one leg.
 
-    Parameters
-    ----------
-    equations : StaticEquations
-        The forces, with the variables and holders of the leg.
-    leg : Leg
-        What changes.
-    size : float
-        Length that counts as much as a radian, in m.
+    The equations have the variables and holders of the leg. A length of ``size``, in m, counts as
+    much as a radian.
     """
 
     def __init__(self, equations: StaticEquations, leg: Leg, size: float) -> None:
@@ -114,12 +108,8 @@ class EquilibriumCurve:
         Equations that are ``singular`` are refused unless they may be, as they are at a branch
         point.
 
-        Returns
-        -------
-        point : CurvePoint
-            The point. Its tangent goes on from there.
-        ratio : float
-            Length of the correction, as a part of that of the prediction.
+        The tangent of the point goes on from there. The second result is the length of the
+        correction, as a part of that of the prediction.
         """
         predicted = length * direction
         held = direction if load is None else self._ahead()

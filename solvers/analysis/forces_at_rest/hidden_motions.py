@@ -27,12 +27,8 @@ _SHOWN = 3  # frequencies that a warning names
 def warn_of_hidden_motions(context: Context, about: str) -> None:
     """Warn of planar joints that hide vibrations below the highest one that they leave.
 
-    Parameters
-    ----------
-    context : Context
-        A root context, in which the flexures are nearly unbent.
-    about : str
-        What was found, such as ``"The modes of 'stage' are"``.
+    The flexures of the context are nearly unbent. The message begins with ``about``, as in
+    ``"The modes of 'stage' are"``.
     """
     for joint, body, flexures, hidden, highest in _hidden(context):
         shown = ", ".join(map(_about, hidden[:_SHOWN]))

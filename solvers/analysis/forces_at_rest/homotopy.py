@@ -27,16 +27,8 @@ def released(
 ) -> tuple[FloatArray, FloatArray]:
     """Return the states and the forces of holders of an equilibrium under the present variables.
 
-    Parameters
-    ----------
-    equations : StaticEquations
-        The forces, whose variables stay what they are.
-    size : float
-        Length that counts as much as a radian, in m.
-    x : ndarray
-        The states to begin at.
-    held : ndarray
-        Values at which holders keep their outputs in the end.
+    The search begins at the states ``x``; holders keep their outputs at ``held`` in the end. A
+    length of ``size``, in m, counts as much as a radian.
     """
     equations.move_to(x)
     variables, start = equations.variables, equations.point()

@@ -63,14 +63,8 @@ class LinearizedEquilibria:
     def solved(self, held: FloatArray, right: FloatArray, *, singular: bool) -> FloatArray:
         """Return what solves these equations, and one for a direction; NaN where that is none.
 
-        Parameters
-        ----------
-        held : ndarray
-            The direction, by unknowns and λ.
-        right : ndarray
-            The right-hand sides, that of the direction last.
-        singular : bool
-            Whether singular equations have the shortest solution.
+        ``held`` is the direction, by unknowns and λ; its right-hand side is the last one. Equations
+        that are ``singular`` have the shortest solution.
         """
         with np.errstate(all="ignore"):
             if self.factor is not None:

@@ -14,12 +14,8 @@ _SHOWN = 3  # elements that a warning names
 def warn_of_misleading_limits(contexts: Iterable[Context], about: str) -> None:
     """Warn of elements beyond the limits from which on their equilibria mislead.
 
-    Parameters
-    ----------
-    contexts : iterable of Context
-        Where to look; for each limit the worst counts.
-    about : str
-        What was found there, such as ``"The equilibrium of 'stage'"``.
+    For each limit the worst context counts. The message begins with ``about``, as in
+    ``"The equilibrium of 'stage'"``.
     """
     worst: dict[str, tuple[float, str]] = {}
     for context in contexts:

@@ -43,15 +43,9 @@ class TurnedAwayError(LostError):
 class Walk:
     """A walk along the curve of one leg.
 
-    Parameters
-    ----------
-    curve : EquilibriumCurve
-        The curve.
-    stations : sequence of float
-        Ascending values of λ at which a point is wanted; the walk ends at the last one.
-    branch : int
-        Which of the branch points to leave the curve at, counted from 1; 0 for none, and negative
-        for the opposite direction.
+    A point is wanted at each of the ascending values ``stations`` of λ; the walk ends at the last
+    one. It leaves the curve at the branch point ``branch``, counted from 1; at none for 0, and in
+    the opposite direction for negative numbers.
     """
 
     def __init__(self, curve: EquilibriumCurve, stations: Sequence[float], branch: int = 0) -> None:

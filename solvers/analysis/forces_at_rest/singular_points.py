@@ -48,14 +48,7 @@ def crossing_between(
     Close to it the equations are almost singular, so that it is where a polynomial through points
     beside it says.
 
-    Parameters
-    ----------
-    curve : EquilibriumCurve
-        The path.
-    start, end : CurvePoint
-        The points.
-    length : float
-        How far it is from the one to the other along the tangent.
+    ``length`` is the distance along the tangent from the one to the other.
     """
     at_end = _g(start.rows, end.rows)
     if not at_end < 0.0:

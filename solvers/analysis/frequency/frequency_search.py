@@ -35,17 +35,10 @@ _REGULAR = 1e8  # condition up to which the input is eliminated
 class FrequencySearch(ABC):
     """A function of the frequency response of a model, whose highest value is searched.
 
-    Parameters
-    ----------
-    A, B, C, D : ndarray, shapes (n, n), (n, m), (p, n) and (p, m)
-        The model; hidden states only cost time.
-    period : float or None
-        In s, of a sampled model.
-    rotated : bool
-        Whether the matrices come from orthogonal transformations, which spread rounding over all
-        entries: then zeros among them are not exact.
-    is_precise : bool
-        Whether rounding beside the largest entry of a response may change the result.
+    Hidden states of the model A, B, C, D only cost time; a sampled one has a period in s. Matrices
+    are ``rotated`` if they come from orthogonal transformations, which spread rounding over all
+    entries: then zeros among them are not exact. ``is_precise`` states that rounding beside the
+    largest entry of a response may change the result.
     """
 
     #: Size of differences that count, where values may be zero.

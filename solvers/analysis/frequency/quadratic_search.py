@@ -25,18 +25,8 @@ _LOST = 1e-7  # of the size of a response: what is no output
 class QuadraticSearch(FrequencySearch):
     """The largest ratio of a quadratic form to |u|², or to |y|², over frequency.
 
-    Parameters
-    ----------
-    A, B, C, D : ndarray
-        The model.
-    period : float or None
-        In s, of a sampled model.
-    Q, S, R : float
-        The weights of |y|², 2 Re(y* u) and |u|².
-    of_output : bool
-        Whether the form is compared with |y|².
-    neutral : ndarray, optional
-        Frequencies of poles beside which nothing counts.
+    The form is ``Q |y|² + 2 S Re(y* u) + R |u|²``; it is compared with |y|² if ``of_output``.
+    Beside poles at the frequencies ``neutral`` nothing counts.
     """
 
     _power = 1.0  # values are squares of gains

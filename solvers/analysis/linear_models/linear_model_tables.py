@@ -74,14 +74,7 @@ def matrix(
 ) -> str:
     """Return a matrix with the names of its rows and columns; zeros are dots.
 
-    Parameters
-    ----------
-    values : ndarray, shape (p, m)
-        The matrix.
-    rows, columns : sequence of str
-        What they are called.
-    edges : tuple of int
-        The row and the column before which there is a line.
+    ``edges`` are the row and the column before which there is a line.
     """
     texts = [
         (name, *(f"{x:.5g}" if x else "·" for x in row[:_MOST]))

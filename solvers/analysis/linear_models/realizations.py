@@ -65,12 +65,7 @@ def _balance(A: FloatArray) -> FloatArray:
 def reduction(A: FloatArray, B: FloatArray, C: FloatArray, tolerance: float) -> Reduction:
     """Remove the states that no input moves, and then those that no output shows.
 
-    Parameters
-    ----------
-    A, B, C : ndarray
-        The realization.
-    tolerance : float
-        Below which a singular value is zero, beside the norm of each of the scaled matrices.
+    Singular values below ``tolerance``, beside the norm of each of the scaled matrices, are zero.
     """
     n, unit = len(A), _balance(A)
     A, B, C = A * unit / unit[:, np.newaxis], B / unit[:, np.newaxis], C * unit

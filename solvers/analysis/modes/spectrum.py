@@ -76,14 +76,7 @@ class Branch:
 def branches(A: FloatArray, coordinates: MinimalCoordinates, tolerance: float) -> list[Branch]:
     """Return the modes of a linear model: free motions, integrators, and others by frequency.
 
-    Parameters
-    ----------
-    A : ndarray, shape (m, m)
-        The matrix.
-    coordinates : MinimalCoordinates
-        What the rows and columns are.
-    tolerance : float
-        What is left of a row by rounding, as a part of the rows of its group.
+    Of a row, ``tolerance`` is left by rounding, as a part of the rows of its group.
     """
     if not len(A):
         return []

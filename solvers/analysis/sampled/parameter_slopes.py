@@ -23,14 +23,7 @@ from flexure.solvers.tracing.trace import Key
 class ParameterCode:
     """Code of the derivatives of traced rows by what they read, and of their changes.
 
-    Parameters
-    ----------
-    rows : list
-        Expressions or numbers of a trace.
-    columns, own : sequence of Key
-        By what rows are differentiated, and the parameters.
-    num_states : int
-        Number of states of the system.
+    Rows are differentiated by ``columns`` and by the parameters ``own``.
     """
 
     def __init__(
@@ -55,30 +48,16 @@ class ParameterCode:
 class ParameterSlopes:
     """Maps of a period that carry the derivatives of what they have made of w.
 
-    Parameters
-    ----------
-    slopes : callable
-        ``slopes(phase, rows)`` returns the derivatives of rates, outputs or results of updates by w
-        without its 1, shape (rows, n).
-    changes : callable
-        ``changes(phase)`` returns how all of them change with k parameters, shape (k, rows, n).
-    shape : tuple of int
-        k, and n, the size of w without its 1.
-    num_states : int
-        How many rows are rates.
-    shown : list of int
-        The rows of outputs.
-    updates, flow : callable
-        ``updates(phase)`` yields the map of each kind of updates at an instant, with the rows that
-        it copies from these and their places in w. ``flow(start, stop)`` returns that of a time
-        between updates.
+    ``slopes(phase, rows)`` returns the derivatives of rates, outputs or results of updates by w
+    without its 1, shape (rows, n), and ``changes(phase)`` how all of them change with k parameters,
+    shape (k, rows, n); ``shape`` is k and n. The first ``num_states`` rows are rates, and ``shown``
+    are those of outputs. ``updates(phase)`` yields the map of each kind of updates at an instant,
+    with the rows that it copies from these and their places in w. ``flow(start, stop)`` returns
+    that of a time between updates.
 
-    Attributes
-    ----------
-    moved, outputs : ndarray, shapes (k, n + 1, n + 1) and (k, p, n)
-        Derivatives of what a period makes of w, and of the outputs, but for the part of the 1 of w.
-    is_constant : bool
-        Whether the rates had the same derivatives between two updates, which they must.
+    The result is in ``moved`` and ``outputs``, shapes (k, n + 1, n + 1) and (k, p, n): derivatives
+    of what a period makes of w, and of the outputs, but for the part of the 1 of w. It holds only
+    if ``is_constant``: the rates had the same derivatives between two updates.
     """
 
     def __init__(

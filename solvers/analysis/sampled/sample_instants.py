@@ -18,16 +18,7 @@ MOST = 10**5  # instants in a period
 class Instants:
     """The schedule of a period from one instant of the slowest clock to the next.
 
-    Parameters
-    ----------
-    context : Context
-        A root context.
-    clocks : mapping
-        The clocks of the updates, and the updates of each.
-    period : float
-        From one instant to the next, in s.
-    attempt : str
-        Beginning of messages.
+    ``clocks`` maps the clocks of the updates to the updates of each.
     """
 
     def __init__(

@@ -18,19 +18,8 @@ class SampleSteps:
     """The change of states and discrete values over a period, with the interface of `Equations`.
 
     It is that of the linear model with the derivatives at each point, which do not change along the
-    way. So the derivatives by the point are exact where
-    nothing moves, which is enough for Newton steps towards such a point.
-
-    Parameters
-    ----------
-    context : Context
-        A root context; evaluations change it.
-    variables : sequence of Variable
-        Inputs and parameters.
-    period : float
-        From one sample instant to the next, in s.
-    attempt : str
-        Beginning of messages.
+    way. So the derivatives by the point are exact where nothing moves, which is enough for Newton
+    steps towards such a point. Evaluations change the context.
     """
 
     def __init__(

@@ -15,14 +15,7 @@ from flexure.solvers.tracing.trace import Key
 class Course:
     """The values of a context while time goes on, and the derivatives there.
 
-    Parameters
-    ----------
-    store : Store
-        The values.
-    slopes : JacobianCode
-        The derivatives.
-    ahead : float
-        How far they are ahead of the first instant, in s.
+    The values are ``ahead`` of the first instant by some seconds.
     """
 
     def __init__(self, store: Store, slopes: JacobianCode, ahead: float) -> None:
@@ -32,27 +25,11 @@ class Course:
 
 @dataclass(frozen=True)
 class Reading:
-    """The findings of a trace, beside rates and outputs.
+    """The findings of a trace, beside rates and outputs."""
 
-    Attributes
-    ----------
-    keys : list of Key
-        The discrete values that follow states or inputs.
-    time_driven : TimeDrivenValues
-        What moves by time alone.
-    moving : list of TracedUpdate
-        The updates that write states or these discrete values.
-    num_outputs : int
-        Number of outputs.
-    cut : list
-        What comes to the cuts.
-    by_parameters : dict
-        The code of changes with parameters, by their keys.
-    """
-
-    keys: list[Key]
+    keys: list[Key]  # of discrete values that follow states or inputs
     time_driven: TimeDrivenValues
-    moving: list[TracedUpdate]
+    moving: list[TracedUpdate]  # those that write states or these discrete values
     num_outputs: int
-    cut: list[Any]
+    cut: list[Any]  # what comes to the cuts
     by_parameters: dict[tuple[Key, ...], ParameterCode] = field(default_factory=dict)

@@ -43,14 +43,7 @@ class TracedUpdate:
 class TimeDrivenValues:
     """The discrete values that move by time alone, for all contexts of a system.
 
-    Parameters
-    ----------
-    updates : sequence of TracedUpdate
-        All updates.
-    following : collection of Key
-        The discrete values that follow states or inputs.
-    num_states : int
-        Number of states of the system.
+    ``following`` are the discrete values that follow states or inputs.
     """
 
     def __init__(

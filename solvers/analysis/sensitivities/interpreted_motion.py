@@ -35,27 +35,8 @@ _STIFF_METHOD = "Radau"
 class InterpretedMotion:
     """Python for the motion of a context with its derivatives, for any number of runs.
 
-    Parameters
-    ----------
-    context : Context
-        A root context, with the values that it begins with.
-    variables : sequence of Variable
-        Parameters, fixed inputs and discrete states.
-    outputs : sequence of Place
-        Ports or continuous states, or components of them.
-    drives : sequence of Drive
-        Free input ports that change along the motion.
-    rates : Derivatives
-        The time derivatives of the states.
-    watch : LongMotions
-        Warns of motions that take long.
-    attempt : str
-        Beginning of messages.
-
-    Raises
-    ------
-    TraceError
-        When there are no exact derivatives.
+    The context has the values that the motion begins with; the free input ports ``drives`` change
+    along it. Raises TraceError when there are no exact derivatives.
     """
 
     def __init__(

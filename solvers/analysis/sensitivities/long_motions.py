@@ -11,13 +11,7 @@ _STRETCH = 3.0  # looked at for so many at a time: the first steps may be short
 
 
 class LongMotions:
-    """Looks at the motions of one study, and warns once.
-
-    Parameters
-    ----------
-    attempt : str
-        What the study attempts.
-    """
+    """Looks at the motions of one study, and warns once."""
 
     def __init__(self, attempt: str) -> None:
         self._attempt = attempt
@@ -28,28 +22,14 @@ class LongMotions:
         self._stretches = 0
 
     def begin(self, start: float, end: float, why: str) -> None:
-        """Note that a motion begins.
-
-        Parameters
-        ----------
-        start, end : float
-            Where it begins and ends, in seconds.
-        why : str
-            Why it is not native.
-        """
+        """Note that a motion begins, its begin and end in seconds, and why it is not native."""
         self._start, self._end, self._why = start, end, why
         self._begun = time.perf_counter()
         self._mark = self._begun, start  # where the present stretch began
         self._stretches = 0
 
     def look(self, reached: float) -> None:
-        """Look how far the motion is; warn, once, if the study takes more than a minute.
-
-        Warns
-        -----
-        UserWarning
-            With the reason and a way out.
-        """
+        """Look how far the motion is; warn, once, if the study takes more than a minute."""
         now, (before, there) = time.perf_counter(), self._mark
         if self._has_warned or now - before < _STRETCH or not reached > there:
             return

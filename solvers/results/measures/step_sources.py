@@ -36,12 +36,7 @@ class StepFinder:
     ``setpoint`` and ``measurement``, the latter wired to the signal. It counts when it comes from
     a `Step` at the very instant of the step, or does not change and no source breaks.
 
-    Parameters
-    ----------
-    system : System
-        The root of the contexts.
-    reader : Reader
-        The signal, of which the first component counts.
+    Contexts have the system as root. Of the signal, the first component counts.
     """
 
     def __init__(self, system: System, reader: Reader) -> None:
@@ -69,19 +64,9 @@ class StepFinder:
     def find(self, context: Context, start: float, end: float, at: float | None) -> StepInput:
         """Return the step within a record.
 
-        Parameters
-        ----------
-        context : Context
-            A root context with the parameters and inputs of the run; its time is changed.
-        start, end : float
-            Begin and end of the record in seconds.
-        at : float or None
-            The instant of the step, where it is known.
-
-        Raises
-        ------
-        ValueRefusedError
-            When sources break at different times and the instant is not given.
+        The root context has the parameters and inputs of the run; its time is changed. The record
+        begins and ends at ``start`` and ``end``. Raises ValueRefusedError when sources break at
+        different times and the instant ``at`` is not given.
         """
         breaks = self._instants(context, self.sources, start, end)
         at = _only_instant(breaks, start) if at is None else at
@@ -95,15 +80,7 @@ class StepFinder:
         The disturbance is the break of a source that is no setpoint. The signal belongs to the
         setpoint of its controller, which counts unless it moves at that instant.
 
-        Parameters
-        ----------
-        context, start, end, at
-            As for `find`.
-
-        Raises
-        ------
-        ValueRefusedError
-            When sources break at different times and the instant is not given.
+        Arguments and errors are those of `find`.
         """
         held = {self._layout.slot_leaf[slot] for slot in self.setpoints}
         others = [k for k in self.sources if k not in held]

@@ -96,22 +96,9 @@ class SeenPiece:
 class Drawing:
     """The artists of a scene.
 
-    Parameters
-    ----------
-    scene : Scene
-        What to draw.
-    camera : Camera
-        From where.
-    ax : matplotlib.axes.Axes
-        Where.
-    size : float
-        The larger side of the picture in m.
-    largest : float
-        The largest force, which gets an arrow of a fifth of the picture; 0 for no arrows.
-    traces : array, shape (points, count, 3)
-        Paths in the world; that of each picture ends in its last point.
-    colors : StressColors, optional
-        Those of stresses.
+    ``size`` is the larger side of the picture in m; the largest force gets an arrow of a fifth of
+    it, or 0 is given for no arrows. Traces, shape (points, count, 3), are paths in the world; that
+    of each picture ends in its last point.
     """
 
     def __init__(
@@ -189,10 +176,7 @@ class Drawing:
     def put_behind(self, place: float) -> None:
         """Show what was moved behind other drawings, pale but for flexures.
 
-        Parameters
-        ----------
-        place : float
-            Between 0 and 1, the larger the nearer.
+        The place is between 0 and 1, the larger the nearer.
         """
         for number, artist in enumerate([*self._faces, *self._lines]):
             is_ribbon = len(self.scene.pieces) <= number < len(self._faces)

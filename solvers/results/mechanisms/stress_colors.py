@@ -35,14 +35,7 @@ class StressColors:
 
     Without a yield strength of each material the colors end at the greatest stress that is shown.
 
-    Parameters
-    ----------
-    beams : sequence of Ribbon
-        What is colored.
-    context : Context
-        Gives the yield strengths.
-    stresses : sequence of array
-        All stresses of each of them.
+    The context gives the yield strengths; ``stresses`` are all stresses of each of the beams.
     """
 
     def __init__(

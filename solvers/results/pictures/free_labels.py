@@ -46,17 +46,9 @@ def place_labels(
     Labels of points outside of the axes are left out. The limits of the axes, and what is beside
     them, should not change afterwards.
 
-    Parameters
-    ----------
-    ax : matplotlib.axes.Axes
-        Where to write.
-    labels : sequence of Label
-        What to write.
-    curves : sequence of matplotlib.lines.Line2D
-        What to leave visible. Other lines are covered where that brings a text nearer.
-    outside : bool
-        Whether texts without a free place near their points go to a legend beside the axes;
-        otherwise they are where they cover the least.
+    Only ``curves`` are left visible: other lines are covered where that brings a text nearer. With
+    ``outside``, texts without a free place near their points go to a legend beside the axes;
+    otherwise they are where they cover the least.
     """
     (left, right), (low, high) = sorted(ax.get_xlim()), sorted(ax.get_ylim())
     labels = [la for la in labels if left <= la.at[0] <= right and low <= la.at[1] <= high]

@@ -292,19 +292,9 @@ def make_table(
 ) -> SignalTable:
     """Sample signals at times, of which those with jumps may be there twice.
 
-    Parameters
-    ----------
-    names : sequence of str
-        Paths of the signals.
-    readers : sequence of Reader
-        What they read.
-    sample : callable
-        ``sample(times) -> list of arrays``, of which the first of two equal times means before a
-        jump, and a single one or the second after it.
-    grid : ndarray
-        Ascending times.
-    jumps : {"both", "before", "after"}
-        What to keep of two equal times.
+    ``sample(times)`` returns arrays; the first of two equal times means before a jump, and a single
+    one or the second after it. ``jumps`` is what to keep of two equal times: "both", "before" or
+    "after".
     """
     one_of(jumps, get_args(Jumps), "jumps", "Cannot make a table of signals")
     step = 1

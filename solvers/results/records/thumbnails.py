@@ -23,16 +23,8 @@ def thumbnail(
 ) -> str:
     """Draw a signal.
 
-    Parameters
-    ----------
-    name, unit : str
-        What is drawn.
-    time : ndarray, shape (k,)
-        Times in seconds.
-    values : ndarray, shape (k,) or (k, n)
-        The signal; what is not finite is left out.
-    levels : sequence of float
-        Values to be marked by a broken line, such as a target.
+    Values have the shape (k,) or (k, n), with time in seconds; what is not finite is left out.
+    Broken lines mark the levels, such as a target.
     """
     columns = values.reshape(len(time), -1)
     shown = columns[:, :_LINES]

@@ -56,21 +56,9 @@ def count_growing(
 ) -> npt.NDArray[np.intp]:
     """Return at some points of a path how many motions grow, oscillations counted once.
 
-    Parameters
-    ----------
-    context : Context
-        All values that are not varied; it is changed.
-    plan : PathPlan
-        What is varied and held.
-    numbers, states, reactions : ndarray, one row for each point
-        The values of what is varied, the states, and the forces of holders.
-    attempt : str
-        Beginning of messages.
-
-    Raises
-    ------
-    EvaluationError
-        When motions are not defined, as those of bodies without mass.
+    The context is changed. Numbers are the values of what the plan varies, reactions the forces of
+    holders; each has a row for each point, as states have. Raises EvaluationError when motions are
+    not defined, as those of bodies without mass.
     """
     static = StaticEquations(context, plan.variables, plan.held, attempt=attempt)
     rates = Equations(context.clone(), plan.variables, shares=True)

@@ -25,29 +25,9 @@ _STANDS = 1e-9  # part of a step that the load changes, where nothing may resist
 class PathRun:
     """What is there of a path.
 
-    Parameters
-    ----------
-    start : Context
-        All values that are not varied, and where to look for the first equilibrium.
-    plan : PathPlan
-        What is varied.
-    attempt : str
-        Beginning of messages.
-    branch, max_points : int
-        As for `load_path`.
-
-    Attributes
-    ----------
-    context : Context
-        A copy of the start.
-    plan : PathPlan
-        What is varied.
-    equations : StaticEquations
-        The forces; they have another copy.
-    stops : list of Stop
-        The points so far.
-    numbers : list of ndarray
-        The values there of all that is varied.
+    The first equilibrium is searched at ``start``, which has all values that are not varied;
+    ``context`` and ``equations`` have a copy each. ``stops`` are the points so far, and ``numbers``
+    the values there of all that is varied.
     """
 
     def __init__(
