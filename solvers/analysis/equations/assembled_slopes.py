@@ -32,10 +32,7 @@ class AssembledSlopes:
     """
 
     def __init__(
-        self,
-        context: Context,
-        variables: Sequence[Variable],
-        exact: Callable[[Equations], object],
+        self, context: Context, variables: Sequence[Variable], exact: Callable[[Equations], object]
     ) -> None:
         self._size = context.store.layout.num_states
         self._has_warned = False

@@ -15,11 +15,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from flexure.blocks.linear_systems.delays import TimeDelay
-from flexure.diagrams.checks.errors import (
-    EvaluationError,
-    TraceError,
-    UnknownNameError,
-)
+from flexure.diagrams.checks.errors import EvaluationError, TraceError, UnknownNameError
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.contexts.store import Store
 from flexure.diagrams.contexts.value_places import Place, Way, find_place, several, shows_state
@@ -356,7 +352,8 @@ class Equations:
         keys = [key for variable in variables for key in variable.keys]
         read = tuple([(slot, tuple(part)) for slot, part in self._shown])
         question = Question(read, tuple(keys), as_gain=self._as_gain)
-        self._shared = self._found_shared(question) if shares else None
+        shared = shared_equations(store, question) if shares else None
+        self._shared = None if shared is None else self._agreeing(shared)
         if self._shared is not None or (known and self._take(known, known_before=True)):
             return
         try:
@@ -412,11 +409,6 @@ class Equations:
             return None
         terms = sizes_of_terms(found.jacobian(), self.point())
         return found if agree(found.values(), self.present, terms) else None
-
-    def _found_shared(self, question: Question) -> SharedEquations | None:
-        """Return equations by shared code, if there are any, and they give the same numbers."""
-        found = shared_equations(self._store, question)
-        return None if found is None else self._agreeing(found)
 
     def _agreeing(self, found: SharedEquations) -> SharedEquations | None:
         """Return equations by code if they give the numbers of the equations."""

@@ -33,14 +33,12 @@ from flexure.diagrams.values.arrays import FloatArray
 from flexure.solvers.analysis.forces_at_rest.allowed_motions import allowed_motions
 from flexure.solvers.analysis.forces_at_rest.curve_points import (
     NEUTRAL,
+    ROUNDING,
     Crossing,
     CurvePoint,
     Leg,
-    LostError,
-)
-from flexure.solvers.analysis.forces_at_rest.linearized_equilibria import (
-    ROUNDING,
     LinearizedEquilibria,
+    LostError,
 )
 from flexure.solvers.analysis.forces_at_rest.static_equations import (
     SLIGHT,
@@ -429,8 +427,7 @@ class EquilibriumCurve:
         largest = np.max(np.abs(self.scales[:, np.newaxis] * point.stiffness * self.scales))
         rows = np.max(np.abs(_rows(point) * self.scales), axis=1, initial=0.0)
         fits = (rows > 0.0) & np.isfinite(rows) & np.isfinite(largest) & (largest > 0.0)
-        weights: FloatArray = np.divide(largest, rows, out=np.ones_like(rows), where=fits)
-        return weights
+        return np.asarray(np.divide(largest, rows, out=np.ones_like(rows), where=fits))
 
     def _solved(
         self, linear: LinearizedEquilibria, held: FloatArray, right: FloatArray, singular: bool

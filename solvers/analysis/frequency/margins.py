@@ -423,12 +423,7 @@ def _others_closed(loop: LinearModel, k: int) -> LinearModel:
 
 
 def _verdict(
-    A: FloatArray,
-    B: FloatArray,
-    C: FloatArray,
-    D: FloatArray,
-    loop: LinearModel,
-    hidden: Poles,
+    A: FloatArray, B: FloatArray, C: FloatArray, D: FloatArray, loop: LinearModel, hidden: Poles
 ) -> tuple[bool, tuple[str, ...]]:
     """Return whether the closed loop is stable and no hidden state grows, and what this rests on.
 

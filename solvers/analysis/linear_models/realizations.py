@@ -48,8 +48,7 @@ def scaling(A: FloatArray, B: FloatArray, C: FloatArray) -> FloatArray:
     whole[:n, n] = np.abs(B).sum(axis=1)
     whole[n, :n] = np.abs(C).sum(axis=0)
     scale = _balance(whole)
-    units: FloatArray = scale[:n] / scale[n]
-    return units
+    return np.asarray(scale[:n] / scale[n])
 
 
 def _balance(A: FloatArray) -> FloatArray:

@@ -54,8 +54,7 @@ class Branch:
     def participation(self) -> FloatArray:
         """How much each coordinate takes part, in any units; the sum is 1."""
         parts = np.abs(self.vectors * self.duals.T)
-        shares: FloatArray = np.mean(parts / np.sum(parts, axis=0), axis=1)
-        return shares
+        return np.asarray(np.mean(parts / np.sum(parts, axis=0), axis=1))
 
     @property
     def speed(self) -> float:

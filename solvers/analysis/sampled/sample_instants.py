@@ -22,11 +22,7 @@ class Instants:
     """
 
     def __init__(
-        self,
-        context: Context,
-        clocks: Mapping[Periodic, list[Entry]],
-        period: float,
-        attempt: str,
+        self, context: Context, clocks: Mapping[Periodic, list[Entry]], period: float, attempt: str
     ) -> None:
         self._context, self._clocks = context, clocks
         self._period, self._attempt = period, attempt

@@ -37,9 +37,10 @@ from flexure.solvers.analysis.linear_models.linear_inputs import LinearInputs
 from flexure.solvers.analysis.sampled.parameter_slopes import ParameterCode, ParameterSlopes
 from flexure.solvers.analysis.sampled.sample_instants import SAME, Instants
 from flexure.solvers.analysis.sampled.sample_runs import SampleRun
-from flexure.solvers.analysis.sampled.sampled_readings import Course, Reading
 from flexure.solvers.analysis.sampled.time_driven_values import (
     KINDS,
+    Course,
+    Reading,
     TimeDrivenValues,
     TracedUpdate,
     following,

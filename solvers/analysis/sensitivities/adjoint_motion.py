@@ -142,8 +142,7 @@ class AdjointMotion:
             expected = np.array([weights[: len(part)] @ part])
 
             def total(x: FloatArray, product: Any = product) -> FloatArray:
-                found: FloatArray = product(store.time, np.concatenate([x, weights]))[-1:]
-                return found
+                return np.asarray(product(store.time, np.concatenate([x, weights]))[-1:])
 
             if not agrees_at(total, store.x, expected):
                 raise TraceError(self._attempt, found=OTHER_NUMBERS)

@@ -79,8 +79,7 @@ class BreakSlopes:
             return None
         gaps = [gap] if len(ways) == 1 else [self._part(way, ways, rates, time, x) for way in ways]
         self._context.store.set_motion(time, freeze(x.copy()))
-        changes: FloatArray = np.transpose(gaps) @ np.array(ways)
-        return changes
+        return np.asarray(np.transpose(gaps) @ np.array(ways))
 
     def _part(
         self, way: FloatArray, ways: list[FloatArray], rates: Rates, time: float, x: FloatArray

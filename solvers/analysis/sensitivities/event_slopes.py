@@ -149,11 +149,7 @@ class EventSlopes(SampledSlopes):
     _beyond = (((TIME, 0, 0), 0),)
 
     def __init__(
-        self,
-        context: Context,
-        keys: Sequence[Key],
-        attempt: str,
-        signals: Sequence[Shown],
+        self, context: Context, keys: Sequence[Key], attempt: str, signals: Sequence[Shown]
     ) -> None:
         super().__init__(context, keys, attempt)
         self._context, self._signals = context, signals
@@ -207,7 +203,8 @@ class EventSlopes(SampledSlopes):
             if due or causes or not (after is None or self._leads_to(after)):
                 raise self._order_matters(before.time, [*causes, _Cause([BREAK, *due])])
             jump = Jump([], np.zeros(0), events=[BREAK])
-            jump.rounds.append([(list(range(len(shift))), _with_time(shift))])
+            timeless = np.hstack([shift, np.zeros((len(shift), 1))])
+            jump.rounds.append([(list(range(len(shift))), compressed(timeless))])
             return [[jump]]
         if shift is not None and (causes or np.any(shift)):
             causes.append(_Cause([BREAK], shift))
@@ -440,11 +437,6 @@ class EventSlopes(SampledSlopes):
             found=f"{names}, {found}",
             remedy="Take differences of two simulations instead",
         )
-
-
-def _with_time(matrix: FloatArray) -> csc_array:
-    """Return the matrix of an update that does not depend on time."""
-    return compressed(np.hstack([matrix, np.zeros((len(matrix), 1))]))
 
 
 def _witness(event: Event) -> Witness:

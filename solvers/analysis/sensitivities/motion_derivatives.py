@@ -40,9 +40,9 @@ from flexure.solvers.analysis.linear_models.prescribed_inputs import Drive
 from flexure.solvers.analysis.sensitivities.break_slopes import BreakSlopes
 from flexure.solvers.analysis.sensitivities.interpreted_motion import (
     InterpretedMotion,
+    LongMotions,
     exact_jacobian,
 )
-from flexure.solvers.analysis.sensitivities.long_motions import LongMotions
 from flexure.solvers.analysis.sensitivities.native_motion import NativeMotion
 from flexure.solvers.analysis.sensitivities.sampled_slopes import SampledSlopes
 from flexure.solvers.native.programs.preconditions import UnsuitableError
@@ -224,11 +224,7 @@ class MotionDerivatives:
         if self._native is None and not self._no_native:
             try:
                 self._native = NativeMotion(
-                    self._context,
-                    self._moving,
-                    len(self.scale),
-                    self._places,
-                    self._drives,
+                    self._context, self._moving, len(self.scale), self._places, self._drives
                 )
             except UnsuitableError as reason:
                 self._no_native = str(reason)

@@ -11,12 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from flexure.diagrams.checks.errors import (
-    EvaluationError,
-    FlexureError,
-    ValueRefusedError,
-    quoted,
-)
+from flexure.diagrams.checks.errors import EvaluationError, FlexureError, ValueRefusedError, quoted
 from flexure.diagrams.contexts.by_path import ByPath
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.contexts.value_places import Way, path_of

@@ -23,7 +23,7 @@ from flexure.solvers.analysis.forces_at_rest.static_equations import (
     StaticEquations,
     StaticPoint,
 )
-from flexure.solvers.analysis.statics.free_motions import alike
+from flexure.solvers.analysis.statics.nearby_equilibrium import alike
 
 _NEAR = 1e-3  # part of the way to the critical state over which K is compared, and
 _CLOSE = 1e-5  # at the critical state

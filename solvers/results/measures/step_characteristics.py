@@ -348,11 +348,7 @@ def error_figures(y: Curve, at: FloatArray, goal: FloatArray) -> dict[str, Float
     """
     with np.errstate(all="ignore"):  # what cannot be measured becomes NaN
         e = y.between(at, y.stop).moved(-goal)
-        return {
-            "iae": reductions.iae(e),
-            "ise": reductions.ise(e),
-            "itae": reductions.itae(e, at),
-        }
+        return {"iae": reductions.iae(e), "ise": reductions.ise(e), "itae": reductions.itae(e, at)}
 
 
 def control_figures(u: Curve, at: FloatArray) -> dict[str, FloatArray]:

@@ -50,8 +50,7 @@ class Floor:
         """Return the coordinates along an axis where lines of the grid are."""
         first = np.ceil(self.low[axis] / self.step - 1e-6)
         last = np.floor(self.high[axis] / self.step + 1e-6)
-        found: FloatArray = self.step * np.arange(first, last + 1.0)
-        return found
+        return np.asarray(self.step * np.arange(first, last + 1.0))
 
     def lines(self) -> list[FloatArray]:
         """Return the lines of the grid, in the world."""

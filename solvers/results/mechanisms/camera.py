@@ -49,8 +49,7 @@ class Camera:
 
     def __call__(self, points: FloatArray) -> FloatArray:
         """Return points, or directions, of the world to the right, upwards and to the viewer."""
-        seen: FloatArray = points @ self.axes.T
-        return seen
+        return np.asarray(points @ self.axes.T)
 
 
 def chosen_view(view: View, plant: Plant, context: Context) -> View:

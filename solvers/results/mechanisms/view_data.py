@@ -14,10 +14,9 @@ import numpy as np
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.values.arrays import FloatArray
 from flexure.solvers.results.mechanisms.camera import Camera, View, chosen_view
-from flexure.solvers.results.mechanisms.flexure_shapes import BEAM, Ribbon
+from flexure.solvers.results.mechanisms.flexure_shapes import BEAM, Ribbon, color_table
 from flexure.solvers.results.mechanisms.pictures import Motion
 from flexure.solvers.results.mechanisms.scene import Scene, make_scene
-from flexure.solvers.results.mechanisms.stress_colors import color_table
 
 _DIGITS = 7  # of lengths, as parts of the size
 _MOST_NUMBERS = 400_000  # of a motion: about 3 MB
@@ -111,8 +110,7 @@ def _stress(
 
 def _rounded(numbers: FloatArray, step: float) -> FloatArray:
     """Return numbers with as many digits as can be seen."""
-    rounded: FloatArray = np.round(numbers, int(-np.floor(np.log10(step)))) + 0.0
-    return rounded
+    return np.asarray(np.round(numbers, int(-np.floor(np.log10(step)))) + 0.0)
 
 
 def _plain(numbers: FloatArray, step: float) -> Any:

@@ -96,7 +96,8 @@ class _Crowd:
         boxes = [each for each in (*ax.texts, ax.get_legend()) if each is not None]
         for box in boxes:
             if getattr(box, "get_text", lambda: "legend")():
-                self._mark_box(box.get_window_extent(self.renderer))
+                extent = box.get_window_extent(self.renderer)
+                self._mark_rectangle(extent.p0, extent.p1)
         self.texts: list[FloatArray] = []
 
     def write(self, label: Label, any_place: bool) -> list[Any]:
@@ -211,9 +212,6 @@ class _Crowd:
         x, y = np.meshgrid(around, around)
         disc = np.column_stack([x.ravel(), y.ravel()])
         self._mark(self.taken, point + disc[np.hypot(*disc.T) <= _DOT * self.scale])
-
-    def _mark_box(self, box: Any) -> None:
-        self._mark_rectangle(np.array([box.x0, box.y0]), np.array([box.x1, box.y1]))
 
     def _mark_rectangle(self, first: FloatArray, last: FloatArray) -> None:
         start = np.clip(np.floor((first - self.corner) / self.cell), 0, self.shape).astype(int)

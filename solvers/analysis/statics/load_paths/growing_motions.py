@@ -24,7 +24,7 @@ from flexure.solvers.analysis.equations.equations import Equations
 from flexure.solvers.analysis.forces_at_rest.allowed_motions import allowed_motions
 from flexure.solvers.analysis.forces_at_rest.static_coordinates import trees_of
 from flexure.solvers.analysis.forces_at_rest.static_equations import StaticEquations
-from flexure.solvers.analysis.statics.load_paths.path_plan import PathPlan
+from flexure.solvers.analysis.statics.load_paths.path_run import PathPlan
 
 #: Asymmetry of a stiffness from which on forces may have no potential.
 NO_POTENTIAL = 1e-6

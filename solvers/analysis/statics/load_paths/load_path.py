@@ -34,9 +34,7 @@ from flexure.diagrams.values.arrays import FloatArray, as_number, check_bounds, 
 from flexure.diagrams.values.handles import start_context
 from flexure.diagrams.values.tables import Table
 from flexure.solvers.analysis.equations.equations import find_ports
-from flexure.solvers.analysis.forces_at_rest.misleading_limits import (
-    warn_of_misleading_limits,
-)
+from flexure.solvers.analysis.forces_at_rest.misleading_results import warn_of_misleading_limits
 from flexure.solvers.analysis.forces_at_rest.path_following import CROSSED
 from flexure.solvers.analysis.forces_at_rest.static_coordinates import plants_in
 from flexure.solvers.analysis.forces_at_rest.static_equations import SLIGHT, StaticEquations
@@ -46,13 +44,11 @@ from flexure.solvers.analysis.statics.load_paths.growing_motions import (
     count_growing,
     may_drive,
 )
-from flexure.solvers.analysis.statics.load_paths.path_plan import path_plan
-from flexure.solvers.analysis.statics.load_paths.path_run import PathRun
+from flexure.solvers.analysis.statics.load_paths.path_run import PathRun, path_plan
 
 if TYPE_CHECKING:
-    from flexure.solvers.analysis.statics.load_paths import load_path_drawings, load_path_plots
+    from flexure.solvers.analysis.statics.load_paths import load_path_plots
 else:
-    load_path_drawings = Deferred("flexure.solvers.analysis.statics.load_paths.load_path_drawings")
     load_path_plots = Deferred("flexure.solvers.analysis.statics.load_paths.load_path_plots")
 
 _ROWS = 40  # points in a notebook
@@ -327,9 +323,9 @@ class LoadPath(Answer):
 
     plot = load_path_plots.plot_load_path
 
-    plot_mechanism = load_path_drawings.plot_mechanism
+    plot_mechanism = load_path_plots.plot_mechanism
 
-    animate = load_path_drawings.animate_path
+    animate = load_path_plots.animate_path
 
     def _pieces(self) -> Iterator[str]:
         yield heading("Load path", self.system.label, self.how)
