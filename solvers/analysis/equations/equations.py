@@ -107,6 +107,16 @@ class Variable:
         self.place.write(context, numbers.reshape(self.shape))
 
 
+def write_variables(store: Store, variables: Iterable[Variable], numbers: FloatArray) -> None:
+    """Set variables to numbers, end to end, without checking bounds; equal ones stay."""
+    start = 0
+    for variable in variables:
+        end = start + len(variable.keys)
+        if not np.array_equal(variable.read(store), numbers[start:end]):
+            variable.write(store, numbers[start:end])
+        start = end
+
+
 def find_variables(
     context: Context, choices: Way | Iterable[Way], attempt: str, *, states: bool = False
 ) -> list[Variable]:
@@ -509,14 +519,10 @@ class Equations:
         return read(store, self._shown)
 
     def _move_to(self, point: FloatArray) -> None:
-        store, start = self._store, self._store.layout.num_states
-        if not np.array_equal(store.x, point[:start]):
-            store.set_motion(store.time, freeze(point[:start].copy()))
-        for variable in self._variables:
-            end = start + len(variable.keys)
-            if not np.array_equal(variable.read(store), point[start:end]):
-                variable.write(store, point[start:end])
-            start = end
+        store, n = self._store, self._store.layout.num_states
+        if not np.array_equal(store.x, point[:n]):
+            store.set_motion(store.time, freeze(point[:n].copy()))
+        write_variables(store, self._variables, point[n:])
 
     def _differences(self, point: FloatArray) -> FloatArray:
         """Approximate by central differences what of the Jacobian is not known exactly."""

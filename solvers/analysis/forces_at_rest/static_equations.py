@@ -46,6 +46,7 @@ from flexure.solvers.analysis.equations.equations import (
     refuse_beyond_numbers,
     refuse_sampled,
     slot_of,
+    write_variables,
 )
 from flexure.solvers.analysis.forces_at_rest.allowed_motions import INDEPENDENT, independent_rows
 from flexure.solvers.analysis.forces_at_rest.exact_forces import (
@@ -204,12 +205,7 @@ class StaticEquations:
 
     def set_variables(self, numbers: FloatArray) -> None:
         """Set the variables without checking bounds."""
-        start = 0
-        for variable in self._variables:
-            end = start + len(variable.keys)
-            if not np.array_equal(variable.read(self._store), numbers[start:end]):
-                variable.write(self._store, numbers[start:end])
-            start = end
+        write_variables(self._store, self._variables, numbers)
 
     @property
     def strokes(self) -> FloatArray:

@@ -9,7 +9,7 @@ import numpy as np
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.contexts.value_places import find_place
 from flexure.diagrams.values.arrays import FloatArray
-from flexure.solvers.analysis.equations.equations import Variable
+from flexure.solvers.analysis.equations.equations import Variable, write_variables
 from flexure.solvers.analysis.linear_models.linear_model import LinearModel
 from flexure.solvers.analysis.linear_models.linearization import linearized
 
@@ -65,11 +65,7 @@ class SampleSteps:
     def _model_at(self, point: FloatArray) -> LinearModel:
         if not np.array_equal(point, self._at):
             self.write(self._context, point)
-            start = len(self.names)
-            for variable in self._variables:
-                end = start + len(variable.keys)
-                variable.write(self._context.store, point[start:end])
-                start = end
+            write_variables(self._context.store, self._variables, point[len(self.names) :])
             self._model = self._linearized()
             self._at = point.copy()
         return self._model

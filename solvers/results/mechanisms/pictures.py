@@ -240,6 +240,14 @@ def stressed(plant: Plant, context: Context, stress: bool) -> list[Ribbon] | Non
     return found
 
 
+def stresses_in(plant: Plant, contexts: Sequence[Context], stress: bool) -> list[FloatArray] | None:
+    """Return the stresses of all flexures in several contexts, if they are asked for."""
+    found = stressed(plant, contexts[0], stress)
+    if found is None:
+        return None
+    return [np.array([each.stress_port.eval(context) for context in contexts]) for each in found]
+
+
 def nothing_to_color(label: str) -> DeclarationError:
     """Return the error about stresses of a system without flexures."""
     return DeclarationError(
@@ -342,10 +350,7 @@ def plot_mechanism(
     with_forces, height, caption = checked_options(plant, forces, ground, title)
     poses = poses_in(plant, [context])
     acting = _forces_in(plant, context) if with_forces else None
-    colored = stressed(plant, context, stress)
-    stresses = None
-    if colored is not None:
-        stresses = [each.stress_port.eval(context)[None] for each in colored]
+    stresses = stresses_in(plant, [context], stress)
     motion = Motion(plant, context, poses, [caption], acting, stresses=stresses)
     return drawn(motion, ax, path, view=view, ground=height)
 

@@ -29,7 +29,7 @@ from flexure.solvers.results.mechanisms.pictures import (
     chosen_plant,
     drawn,
     poses_in,
-    stressed,
+    stresses_in,
 )
 from flexure.solvers.results.pictures.free_labels import Label, place_labels
 
@@ -358,12 +358,7 @@ def _motion(
 ) -> Motion:
     """Return the states of some points."""
     contexts = [found.state_at(number) for number in numbers]
-    colored = stressed(plant, contexts[0], stress)
-    stresses = None
-    if colored is not None:
-        stresses = [
-            np.array([each.stress_port.eval(context) for context in contexts]) for each in colored
-        ]
+    stresses = stresses_in(plant, contexts, stress)
     return Motion(plant, contexts[0], poses_in(plant, contexts), captions, stresses=stresses)
 
 
