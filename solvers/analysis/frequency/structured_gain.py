@@ -18,8 +18,7 @@ from itertools import pairwise
 import numpy as np
 
 from flexure.diagrams.values.arrays import FloatArray
-from flexure.solvers.analysis.frequency.frequency_search import Curve
-from flexure.solvers.analysis.frequency.quadratic_search import QuadraticSearch
+from flexure.solvers.analysis.frequency.frequency_search import Curve, QuadraticSearch
 
 _GUARANTEE = 1e-4  # up to which no other frequency is worse than that of the peak
 _RATIO = 4.0  # of one power of singular values to the next

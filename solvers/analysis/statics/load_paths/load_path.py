@@ -39,12 +39,13 @@ from flexure.solvers.analysis.forces_at_rest.path_following import CROSSED
 from flexure.solvers.analysis.forces_at_rest.static_coordinates import plants_in
 from flexure.solvers.analysis.forces_at_rest.static_equations import SLIGHT, StaticEquations
 from flexure.solvers.analysis.modes.modes import checked_number
-from flexure.solvers.analysis.statics.load_paths.growing_motions import (
+from flexure.solvers.analysis.statics.load_paths.path_run import (
     NO_POTENTIAL,
+    PathRun,
     count_growing,
     may_drive,
+    path_plan,
 )
-from flexure.solvers.analysis.statics.load_paths.path_run import PathRun, path_plan
 
 if TYPE_CHECKING:
     from flexure.solvers.analysis.statics.load_paths import load_path_plots
