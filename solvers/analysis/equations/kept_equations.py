@@ -176,16 +176,15 @@ def kept_equations(
     and agree. Raises TraceError if they cannot be traced, which is tried again the next time.
     """
     kept, key = layout.kept, (question, *layout.cuts)
+
+    def remade() -> tuple[_Kept, bool]:
+        with quietly():
+            made = make()
+        kept.put(key, made, made.size)
+        return made, False
+
     with kept.lock:
         found: _Kept | None = kept.find(key)
         if found is None:
-            with quietly():
-                made = make()
-            kept.put(key, made, made.size)
-            return made, False
-    if found.fits() and agrees(found):
-        return found, True
-    with quietly():
-        made = make()
-    kept.put(key, made, made.size)
-    return made, False
+            return remade()
+    return (found, True) if found.fits() and agrees(found) else remade()
