@@ -95,8 +95,8 @@ if TYPE_CHECKING:
     from flexure.solvers.results.measures.disturbances import disturbance_info as disturbance_info
     from flexure.solvers.results.measures.step_responses import step_info as step_info
     from flexure.solvers.results.mechanisms.animations import animate as animate
-    from flexure.solvers.results.mechanisms.mechanism_plots import plot_mechanism as plot_mechanism
-    from flexure.solvers.results.pictures.run_comparison import compare as compare
+    from flexure.solvers.results.mechanisms.pictures import plot_mechanism as plot_mechanism
+    from flexure.solvers.results.pictures.signal_plots import compare as compare
     from flexure.solvers.results.records.stored_results import load_result as load_result
     from flexure.solvers.simulation.simulation import simulate as simulate
     from flexure.solvers.simulation.simulator import Simulator as Simulator

@@ -36,7 +36,7 @@ from flexure.solvers.analysis.plausibility.limit_rules import Usage, check_limit
 from flexure.solvers.pages.element_laws import law_of
 from flexure.solvers.pages.page_content import PageSignals, charts, energies, responses
 from flexure.solvers.results.mechanisms.flexure_shapes import ribbons
-from flexure.solvers.results.mechanisms.mechanism_plots import plot_mechanism
+from flexure.solvers.results.mechanisms.pictures import plot_mechanism
 from flexure.solvers.results.records.provenance import of_model
 from flexure.solvers.results.records.result import SimulationResult
 from flexure.solvers.sweeps.sweep import Sweep

@@ -28,21 +28,11 @@ _INDEPENDENT = 1e-7  # least singular value of independent equations, as a part 
 class AssembledSlopes:
     """The function that makes derivatives of initial states satisfy the constraints of a context.
 
-    Parameters
-    ----------
-    context : Context
-        A root context.
-    variables : sequence of Variable
-        Parameters and inputs.
-    exact : callable
-        ``exact(equations)`` makes sure that derivatives are exact.
+    ``exact(equations)`` makes sure that derivatives are exact.
     """
 
     def __init__(
-        self,
-        context: Context,
-        variables: Sequence[Variable],
-        exact: Callable[[Equations], object],
+        self, context: Context, variables: Sequence[Variable], exact: Callable[[Equations], object]
     ) -> None:
         self._size = context.store.layout.num_states
         self._has_warned = False
@@ -64,21 +54,9 @@ class AssembledSlopes:
     ) -> FloatArray:
         """Return derivatives of states that fit the constraints.
 
-        In mechanisms that are not assembled, they stay as they are.
-
-        Parameters
-        ----------
-        slopes : ndarray, shape (n, m)
-            Derivatives of the states that are given.
-        steering : ndarray of int
-            The columns that belong to the variables; others belong to initial states.
-        names : sequence of str
-            What the columns belong to.
-
-        Warns
-        -----
-        UserWarning
-            When a mechanism that is not put together opens with one of them.
+        In mechanisms that are not assembled, they stay as they are; if one of the variables opens
+        such a mechanism, a warning names it. The columns ``steering`` belong to the variables,
+        others to initial states; ``names`` states what each belongs to.
         """
         found = slopes.copy()
         for leaf, tree, equations in self._parts:

@@ -15,11 +15,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from flexure.blocks.linear_systems.delays import TimeDelay
-from flexure.diagrams.checks.errors import (
-    EvaluationError,
-    TraceError,
-    UnknownNameError,
-)
+from flexure.diagrams.checks.errors import EvaluationError, TraceError, UnknownNameError
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.contexts.store import Store
 from flexure.diagrams.contexts.value_places import Place, Way, find_place, several, shows_state
@@ -109,6 +105,16 @@ class Variable:
     def set(self, context: Context, numbers: FloatArray) -> None:
         """Set the components in a context, with all checks."""
         self.place.write(context, numbers.reshape(self.shape))
+
+
+def write_variables(store: Store, variables: Iterable[Variable], numbers: FloatArray) -> None:
+    """Set variables to numbers, end to end, without checking bounds; equal ones stay."""
+    start = 0
+    for variable in variables:
+        end = start + len(variable.keys)
+        if not np.array_equal(variable.read(store), numbers[start:end]):
+            variable.write(store, numbers[start:end])
+        start = end
 
 
 def find_variables(
@@ -314,24 +320,12 @@ def refuse_sampled(
 class Equations:
     """Time derivatives and outputs of a root context as functions of states and variables.
 
-    Parameters
-    ----------
-    context : Context
-        A root context; evaluations change it. Time stays what it is.
-    variables : sequence of Variable
-        Inputs and parameters.
-    outputs : sequence of Place
-        Ports or continuous states, or components of them.
-    slots : sequence of int
-        Slots whose values come behind those of the outputs.
-    shares : bool
-        Whether code that large systems share will do, of which there is no ``exact``.
-    as_gain : bool
-        Whether blocks with ``linearize_as="gain"`` have the slopes of gains, as in linear models.
-    rates : bool
-        Whether there are derivatives before the outputs.
-    known : TracedEquations, optional
-        A trace that begins with these rows and columns, for equations that share no code.
+    Evaluations change the context, but for its time. Outputs are ports or continuous states, or
+    components of them; values of ``slots`` come behind them. ``shares`` admits code that large
+    systems share, of which there is no ``exact``. With ``as_gain``, blocks with
+    ``linearize_as="gain"`` have the slopes of gains, as in linear models. Without ``rates``, there
+    are no derivatives before the outputs. ``known`` is a trace that begins with these rows and
+    columns, for equations that share no code.
     """
 
     def __init__(
@@ -368,7 +362,8 @@ class Equations:
         keys = [key for variable in variables for key in variable.keys]
         read = tuple([(slot, tuple(part)) for slot, part in self._shown])
         question = Question(read, tuple(keys), as_gain=self._as_gain)
-        self._shared = self._found_shared(question) if shares else None
+        shared = shared_equations(store, question) if shares else None
+        self._shared = None if shared is None else self._agreeing(shared)
         if self._shared is not None or (known and self._take(known, known_before=True)):
             return
         try:
@@ -424,11 +419,6 @@ class Equations:
             return None
         terms = sizes_of_terms(found.jacobian(), self.point())
         return found if agree(found.values(), self.present, terms) else None
-
-    def _found_shared(self, question: Question) -> SharedEquations | None:
-        """Return equations by shared code, if there are any, and they give the same numbers."""
-        found = shared_equations(self._store, question)
-        return None if found is None else self._agreeing(found)
 
     def _agreeing(self, found: SharedEquations) -> SharedEquations | None:
         """Return equations by code if they give the numbers of the equations."""
@@ -529,14 +519,10 @@ class Equations:
         return read(store, self._shown)
 
     def _move_to(self, point: FloatArray) -> None:
-        store, start = self._store, self._store.layout.num_states
-        if not np.array_equal(store.x, point[:start]):
-            store.set_motion(store.time, freeze(point[:start].copy()))
-        for variable in self._variables:
-            end = start + len(variable.keys)
-            if not np.array_equal(variable.read(store), point[start:end]):
-                variable.write(store, point[start:end])
-            start = end
+        store, n = self._store, self._store.layout.num_states
+        if not np.array_equal(store.x, point[:n]):
+            store.set_motion(store.time, freeze(point[:n].copy()))
+        write_variables(store, self._variables, point[n:])
 
     def _differences(self, point: FloatArray) -> FloatArray:
         """Approximate by central differences what of the Jacobian is not known exactly."""

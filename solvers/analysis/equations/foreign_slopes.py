@@ -32,16 +32,8 @@ from flexure.solvers.tracing.trace import FOREIGN, PARAMETER, Key
 class ForeignSlopes:
     """The Jacobian of equations of which some have derivatives of their blocks.
 
-    Parameters
-    ----------
-    store : Store
-        The values of the root context.
-    read : callable
-        ``read(store)`` returns the equations, numbers or symbols.
-    keys : sequence
-        What they are differentiated by: the states, then variables.
-    as_gain : bool
-        Whether blocks with ``linearize_as="gain"`` have the slopes of gains.
+    ``read(store)`` returns the equations as numbers or symbols; ``keys`` are the states, then
+    variables. With ``as_gain``, blocks with ``linearize_as="gain"`` have the slopes of gains.
     """
 
     def __init__(

@@ -75,15 +75,7 @@ class Seen:
 
 
 class TracedNumbers:
-    """Expressions of a trace with code that computes them, for all contexts of a system.
-
-    Parameters
-    ----------
-    expressions : list
-        Expressions or numbers.
-    num_states : int
-        Number of states of the system.
-    """
+    """Expressions of a trace with code that computes them, for all contexts of a system."""
 
     def __init__(self, expressions: list[Any], num_states: int) -> None:
         self.expressions = expressions
@@ -129,20 +121,9 @@ class TracedNumbers:
 class TracedEquations(TracedNumbers):
     """Expressions of a trace with the code of their derivatives, for all contexts of a system.
 
-    Parameters
-    ----------
-    layout : Layout
-        Of the system; it is not kept.
-    expressions : list
-        Expressions or numbers.
-    keys : sequence
-        The inputs of the trace by which they are differentiated.
-    beyond : sequence, optional
-        Expressions or numbers that are differentiated behind these, and not computed.
-    more : object, optional
-        What else is to be kept with them.
-    often : bool
-        As for `JacobianCode`.
+    The layout is not kept. The expressions, and those ``beyond``, which are not computed, are
+    differentiated by ``keys``, inputs of the trace; ``more`` is kept with them, and ``often`` is
+    that of `JacobianCode`.
     """
 
     def __init__(
@@ -190,40 +171,20 @@ def kept_equations(
 ) -> tuple[_Kept, bool]:
     """Return traced equations that are kept, or make them.
 
-    Parameters
-    ----------
-    layout : Layout
-        Of the system, or one with cut wires.
-    question : hashable
-        What is read, and by what it is differentiated.
-    make : callable
-        ``make()`` traces the equations.
-    agrees : callable, optional
-        ``agrees(equations)`` tells whether kept ones give the numbers of the equations.
-
-    Returns
-    -------
-    equations : Keepable
-        The equations, as they were made.
-    known : bool
-        Whether they were kept, and agree.
-
-    Raises
-    ------
-    TraceError
-        When they cannot be traced, which is tried again the next time.
+    The question states what is read and by what it is differentiated. ``agrees(equations)`` tells
+    whether kept ones give the numbers of the equations; the second result, whether they were kept
+    and agree. Raises TraceError if they cannot be traced, which is tried again the next time.
     """
     kept, key = layout.kept, (question, *layout.cuts)
+
+    def remade() -> tuple[_Kept, bool]:
+        with quietly():
+            made = make()
+        kept.put(key, made, made.size)
+        return made, False
+
     with kept.lock:
         found: _Kept | None = kept.find(key)
         if found is None:
-            with quietly():
-                made = make()
-            kept.put(key, made, made.size)
-            return made, False
-    if found.fits() and agrees(found):
-        return found, True
-    with quietly():
-        made = make()
-    kept.put(key, made, made.size)
-    return made, False
+            return remade()
+    return (found, True) if found.fits() and agrees(found) else remade()

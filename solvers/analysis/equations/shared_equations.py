@@ -75,14 +75,7 @@ class _NativeCode:
 class SharedCode(_NativeCode):
     """Native code of equations and their derivatives, for all contexts of a system.
 
-    Parameters
-    ----------
-    layout : Layout
-        Of the system; it is not kept.
-    question : Question
-        What is asked.
-    zeros : frozenset of Key
-        Components of parameters that are zero, which the code makes use of.
+    The layout is not kept. The code makes use of components of parameters that are ``zeros``.
     """
 
     def __init__(self, layout: Layout, question: Question, zeros: frozenset[Key]) -> None:
@@ -133,14 +126,7 @@ class WrittenCode(_NativeCode, OwnFunctions):
     Derivatives along directions take as many operations as the equations, a few times over; written
     out by states, they may take a hundred times as many.
 
-    Parameters
-    ----------
-    layout : Layout
-        Of the system; it is not kept.
-    question : Question
-        What is asked.
-    expressions : sequence
-        The answer, from a trace.
+    The expressions are the answer to the question, from a trace. The layout is not kept.
     """
 
     def __init__(self, layout: Layout, question: Question, expressions: Sequence[Any]) -> None:
@@ -169,12 +155,7 @@ class WrittenCode(_NativeCode, OwnFunctions):
 class SharedEquations:
     """Shared code with the values of one context.
 
-    Parameters
-    ----------
-    store : Store
-        The values of the root context. Time, states and all others are read at each call.
-    code : SharedCode
-        The code.
+    Time, states and all other values are read from the store at each call.
     """
 
     def __init__(self, store: Store, code: SharedCode | WrittenCode) -> None:
@@ -229,15 +210,7 @@ class SharedEquations:
 
 
 def shared_equations(store: Store, question: Question) -> SharedEquations | None:
-    """Return equations by shared code, which is kept; None where that is not possible or not quick.
-
-    Parameters
-    ----------
-    store : Store
-        The values of a root context.
-    question : Question
-        What is asked.
-    """
+    """Return equations by shared code, which is kept; None where that is impossible or slow."""
     layout = store.layout
     if layout.num_states < _MANY or not available():
         return None
@@ -266,17 +239,7 @@ class _Refused(_NativeCode):
 def written_code(
     layout: Layout, question: Question, expressions: Sequence[Any]
 ) -> WrittenCode | None:
-    """Return native code of equations whose derivatives are too long for Python, else None.
-
-    Parameters
-    ----------
-    layout : Layout
-        Of the system.
-    question : Question
-        What is asked.
-    expressions : sequence
-        The answer, from a trace.
-    """
+    """Return native code of equations whose derivatives are too long for Python, else None."""
     symbols = [each for each in expressions if isinstance(each, Symbol)]
     if not symbols or len(symbols[0].graph.nodes) < _LONG / 10 or not available():
         return None

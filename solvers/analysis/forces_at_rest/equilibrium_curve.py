@@ -33,14 +33,12 @@ from flexure.diagrams.values.arrays import FloatArray
 from flexure.solvers.analysis.forces_at_rest.allowed_motions import allowed_motions
 from flexure.solvers.analysis.forces_at_rest.curve_points import (
     NEUTRAL,
+    ROUNDING,
     Crossing,
     CurvePoint,
     Leg,
-    LostError,
-)
-from flexure.solvers.analysis.forces_at_rest.linearized_equilibria import (
-    ROUNDING,
     LinearizedEquilibria,
+    LostError,
 )
 from flexure.solvers.analysis.forces_at_rest.static_equations import (
     SLIGHT,
@@ -69,14 +67,8 @@ _NEAR = 3e-3  # part of the stiffness, or of a step, within which a crossing is 
 class EquilibriumCurve:
     """The equilibria of a mechanism along one leg.
 
-    Parameters
-    ----------
-    equations : StaticEquations
-        The forces, with the variables and holders of the leg.
-    leg : Leg
-        What changes.
-    size : float
-        Length that counts as much as a radian, in m.
+    The equations have the variables and holders of the leg. A length of ``size``, in m, counts as
+    much as a radian.
     """
 
     def __init__(self, equations: StaticEquations, leg: Leg, size: float) -> None:
@@ -114,12 +106,8 @@ class EquilibriumCurve:
         Equations that are ``singular`` are refused unless they may be, as they are at a branch
         point.
 
-        Returns
-        -------
-        point : CurvePoint
-            The point. Its tangent goes on from there.
-        ratio : float
-            Length of the correction, as a part of that of the prediction.
+        The tangent of the point goes on from there. The second result is the length of the
+        correction, as a part of that of the prediction.
         """
         predicted = length * direction
         held = direction if load is None else self._ahead()
@@ -439,8 +427,7 @@ class EquilibriumCurve:
         largest = np.max(np.abs(self.scales[:, np.newaxis] * point.stiffness * self.scales))
         rows = np.max(np.abs(_rows(point) * self.scales), axis=1, initial=0.0)
         fits = (rows > 0.0) & np.isfinite(rows) & np.isfinite(largest) & (largest > 0.0)
-        weights: FloatArray = np.divide(largest, rows, out=np.ones_like(rows), where=fits)
-        return weights
+        return np.asarray(np.divide(largest, rows, out=np.ones_like(rows), where=fits))
 
     def _solved(
         self, linear: LinearizedEquilibria, held: FloatArray, right: FloatArray, singular: bool

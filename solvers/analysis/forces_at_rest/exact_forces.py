@@ -138,14 +138,8 @@ def _direction(store: SymbolicStore, stroke: Any) -> list[Any]:
 class ExactForces:
     """All rows at the present values of a context, and their derivatives.
 
-    Parameters
-    ----------
-    store : Store
-        The values.
-    written : TracedEquations or None
-        The rows that are written out: all, or those behind shared ones.
-    shared : tuple of SharedEquations and ndarray, optional
-        Shared code, and where forces and rates are among its rows.
+    Rows are ``written`` out: all, or those behind shared ones. With shared code comes where forces
+    and rates are among its rows.
     """
 
     def __init__(
@@ -213,14 +207,7 @@ def exact_forces(
 ) -> tuple[ExactForces | None, TraceError | None]:
     """Return the rows as functions, stored ones or new ones, or the reason why there are none.
 
-    Parameters
-    ----------
-    store : Store
-        The values of a root context, at rest.
-    reading : StaticReading
-        What is read.
-    keys : sequence of Key
-        Inputs and parameters by which it is differentiated.
+    The store is at rest; ``keys`` are inputs and parameters by which the reading is differentiated.
     """
     layout, every = store.layout, [*state_keys(store), *keys]
     try:

@@ -89,12 +89,7 @@ class _Alone(_Alike):
 class StaticCoordinates:
     """How the unknowns of statics move the states of a root context.
 
-    Parameters
-    ----------
-    context : Context
-        A root context.
-    others : sequence of int
-        Which states that are not of trees are to be found as well.
+    ``others`` are the states that are not of trees and are to be found as well.
     """
 
     def __init__(self, context: Context, others: npt.ArrayLike = ()) -> None:
@@ -225,16 +220,8 @@ def spinning(
 ) -> Context | None:
     """Return a context in which the worlds of all plants spin; the given one without spin.
 
-    Parameters
-    ----------
-    system : System
-        The system of the context.
-    context : Context or None
-        A root context, which is not changed, or none for a default one.
-    spin : array_like, shape (3,), or None
-        Angular velocity in rad/s.
-    attempt : str
-        Beginning of messages.
+    The given context is not changed; without one, a default one spins. ``spin`` is an angular
+    velocity in rad/s, shape (3,).
     """
     if spin is None:
         return context

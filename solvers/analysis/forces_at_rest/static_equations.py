@@ -46,6 +46,7 @@ from flexure.solvers.analysis.equations.equations import (
     refuse_beyond_numbers,
     refuse_sampled,
     slot_of,
+    write_variables,
 )
 from flexure.solvers.analysis.forces_at_rest.allowed_motions import INDEPENDENT, independent_rows
 from flexure.solvers.analysis.forces_at_rest.exact_forces import (
@@ -71,49 +72,22 @@ _INCREMENT = float(np.finfo(float).eps ** (1 / 3))
 class StaticPoint:
     """The forces at some positions, and their derivatives; n unknowns, m variables, k holders.
 
-    Attributes
-    ----------
-    forces : ndarray, shape (n,)
-        What is zero in an equilibrium: r with the forces of holders and constraints.
-    stiffness : ndarray, shape (n, n)
-        K, minus their derivatives by the unknowns.
-    loads : ndarray, shape (n, m)
-        Their derivatives by the variables.
-    strokes : ndarray, shape (k,)
-        The outputs that holders keep.
-    directions : ndarray, shape (k, n)
-        Their derivatives by the unknowns.
-    stroke_slopes : ndarray, shape (k, m)
-        Their derivatives by the variables.
-    gaps : ndarray, shape (e,)
-        The errors of all constraints.
-    rows : ndarray, shape (e, n)
-        Their derivatives by the unknowns.
-    errors : ndarray, shape (c,)
-        Independent combinations of these errors, which are zero as well.
-    normals : ndarray, shape (c, n)
-        Their derivatives by the unknowns, in orthonormal rows.
-    pushes : ndarray, shape (c, n)
-        The forces of their multipliers.
-    error_slopes : ndarray, shape (c, m)
-        Their derivatives by the variables.
-    num_displacements : int
-        How many of the unknowns are displacements; other states are behind them.
+    There are e constraints, of whose errors c combinations are independent.
     """
 
-    forces: FloatArray
-    stiffness: FloatArray
-    loads: FloatArray
-    strokes: FloatArray
-    directions: FloatArray
-    stroke_slopes: FloatArray
-    gaps: FloatArray
-    rows: FloatArray
-    errors: FloatArray
-    normals: FloatArray
-    pushes: FloatArray
-    error_slopes: FloatArray
-    num_displacements: int
+    forces: FloatArray  # (n,): r with forces of holders and constraints, zero in an equilibrium
+    stiffness: FloatArray  # (n, n): K, minus their derivatives by the unknowns
+    loads: FloatArray  # (n, m): their derivatives by the variables
+    strokes: FloatArray  # (k,): the outputs that holders keep
+    directions: FloatArray  # (k, n): their derivatives by the unknowns
+    stroke_slopes: FloatArray  # (k, m): their derivatives by the variables
+    gaps: FloatArray  # (e,): the errors of all constraints
+    rows: FloatArray  # (e, n): their derivatives by the unknowns
+    errors: FloatArray  # (c,): independent combinations of these errors, which are zero as well
+    normals: FloatArray  # (c, n): their derivatives by the unknowns, in orthonormal rows
+    pushes: FloatArray  # (c, n): the forces of their multipliers
+    error_slopes: FloatArray  # (c, m): their derivatives by the variables
+    num_displacements: int  # of the unknowns; other states are behind them
 
     @property
     def is_closed(self) -> bool:
@@ -132,10 +106,7 @@ class StaticPoint:
         numbers of different units say nothing about each other. Dead moments have none either: they
         are small beside the largest stiffness, and not beside that of soft directions.
 
-        Parameters
-        ----------
-        scales : ndarray, shape (n,)
-            Increments of the unknowns that count as 1.
+        ``scales`` are increments of the unknowns that count as 1.
         """
         d, K = self.num_displacements, scales[:, np.newaxis] * self.stiffness * scales
         if np.any(K[:d, d:]) or np.any(K[d:, :d]):
@@ -151,35 +122,13 @@ class StaticPoint:
 class StaticEquations:
     """The forces at rest below a root context as functions of unknowns and variables.
 
-    Parameters
-    ----------
-    context : Context
-        A root context, which this moves and changes; its velocities become zero.
-    variables : sequence of Variable
-        Inputs and parameters by which forces are differentiated.
-    held : sequence of Place
-        Output ports, or components of them, that holders keep.
-    attempt : str
-        Beginning of messages.
+    The context is moved and changed; its velocities become zero. Forces are differentiated by
+    ``variables``, inputs and parameters; holders keep the output ports ``held``, or components of
+    them.
 
-    Attributes
-    ----------
-    context : Context
-        That context.
-    coordinates : StaticCoordinates
-        The unknowns.
-    num_held : int
-        Number of holders.
-
-    Raises
-    ------
-    ValueRefusedError
-        When nothing can move.
-    DeclarationError
-        When there are constraints between velocities, rigid stops, or friction that sticks.
-    EvaluationError
-        When a sampled block follows the motion, or outputs are to be held, and the equations cannot
-        be traced.
+    Raises ValueRefusedError when nothing can move; DeclarationError for constraints between
+    velocities, rigid stops, or friction that sticks; EvaluationError when a sampled block follows
+    the motion, or outputs are to be held and the equations cannot be traced.
     """
 
     def __init__(
@@ -256,12 +205,7 @@ class StaticEquations:
 
     def set_variables(self, numbers: FloatArray) -> None:
         """Set the variables without checking bounds."""
-        start = 0
-        for variable in self._variables:
-            end = start + len(variable.keys)
-            if not np.array_equal(variable.read(self._store), numbers[start:end]):
-                variable.write(self._store, numbers[start:end])
-            start = end
+        write_variables(self._store, self._variables, numbers)
 
     @property
     def strokes(self) -> FloatArray:
@@ -281,10 +225,7 @@ class StaticEquations:
     def point(self, reactions: FloatArray | None = None) -> StaticPoint:
         """Return forces and derivatives at the present values.
 
-        Parameters
-        ----------
-        reactions : ndarray, shape (num_held,), optional
-            Forces μ of the holders; zero when omitted.
+        ``reactions`` are the forces μ of the holders; zero when omitted.
         """
         store, coordinates = self._store, self.coordinates
         if self._exact is None:

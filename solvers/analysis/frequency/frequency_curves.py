@@ -297,9 +297,7 @@ def gaps(curve: Curve) -> FloatArray:
 # Crossings ------------------------------------------------------------------------------------
 
 
-def closest_margins(
-    curve: Curve,
-) -> tuple[tuple[float, float] | None, tuple[float, float] | None]:
+def closest_margins(curve: Curve) -> tuple[tuple[float, float] | None, tuple[float, float] | None]:
     """Return the gain and the phase margin that are closest to instability, if a curve shows them.
 
     Each comes with its frequency in rad/s. The gain margin is a factor, the phase margin in

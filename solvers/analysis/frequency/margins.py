@@ -21,8 +21,8 @@ from flexure.diagrams.concurrency.one_thread import in_one_thread
 from flexure.diagrams.interface.result_classes import Answer
 from flexure.diagrams.values.arrays import FloatArray
 from flexure.solvers.analysis.equations.linear_notes import BLOCKS
+from flexure.solvers.analysis.frequency.frequency_search import QuadraticSearch
 from flexure.solvers.analysis.frequency.nyquist_curve import NyquistCurve
-from flexure.solvers.analysis.frequency.quadratic_search import QuadraticSearch
 from flexure.solvers.analysis.frequency.structured_gain import structured_peak, worst_phases
 from flexure.solvers.analysis.linear_models.linear_model import LinearModel, refuse_systems
 from flexure.solvers.analysis.linear_models.poles import Poles, fate, lasting_states, stability
@@ -423,12 +423,7 @@ def _others_closed(loop: LinearModel, k: int) -> LinearModel:
 
 
 def _verdict(
-    A: FloatArray,
-    B: FloatArray,
-    C: FloatArray,
-    D: FloatArray,
-    loop: LinearModel,
-    hidden: Poles,
+    A: FloatArray, B: FloatArray, C: FloatArray, D: FloatArray, loop: LinearModel, hidden: Poles
 ) -> tuple[bool, tuple[str, ...]]:
     """Return whether the closed loop is stable and no hidden state grows, and what this rests on.
 

@@ -12,7 +12,7 @@ from flexure.diagrams.checks.arguments import require
 from flexure.diagrams.concurrency.one_thread import in_one_thread
 from flexure.diagrams.interface.result_classes import Answer
 from flexure.diagrams.values.arrays import FloatArray
-from flexure.solvers.analysis.frequency.quadratic_search import QuadraticSearch, peak_gain
+from flexure.solvers.analysis.frequency.frequency_search import QuadraticSearch, peak_gain
 from flexure.solvers.analysis.linear_models.linear_model import LinearModel, refuse_systems
 from flexure.solvers.analysis.linear_models.poles import fate, stability
 from flexure.solvers.analysis.linear_models.realizations import HIDDEN, Reduction, reduction

@@ -13,8 +13,8 @@ from flexure.diagrams.checks.errors import ValueRefusedError
 from flexure.diagrams.concurrency.one_thread import in_one_thread
 from flexure.diagrams.interface.result_classes import Answer
 from flexure.diagrams.values.arrays import as_number
+from flexure.solvers.analysis.frequency.frequency_search import QuadraticSearch
 from flexure.solvers.analysis.frequency.norms import require_transfer
-from flexure.solvers.analysis.frequency.quadratic_search import QuadraticSearch
 from flexure.solvers.analysis.linear_models.linear_model import LinearModel
 from flexure.solvers.analysis.linear_models.poles import fate, stability
 

@@ -107,27 +107,12 @@ def pole_zero(
     everything = []
     for k, (label, model) in enumerate(named):
         style: dict[str, Any] = {"color": COLORS[k % len(COLORS)], "linestyle": "none"}
+        style["markersize"] = 8
         poles, zeros = scale * model.poles, scale * model.zeros
         everything += [poles, zeros]
-        ax.plot(
-            poles.real,
-            poles.imag,
-            marker="x",
-            markersize=8,
-            mew=1.8,
-            label=label or "poles",
-            **style,
-        )
-        ax.plot(
-            zeros.real,
-            zeros.imag,
-            marker="o",
-            markersize=8,
-            markerfacecolor="none",
-            mew=1.5,
-            label="" if label else "zeros",
-            **style,
-        )
+        cross, circle = style | {"marker": "x", "mew": 1.8}, style | {"marker": "o", "mew": 1.5}
+        ax.plot(poles.real, poles.imag, label=label or "poles", **cross)
+        ax.plot(zeros.real, zeros.imag, label="" if label else "zeros", mfc="none", **circle)
     _lay_out(ax, _within(np.concatenate(everything), reach), discrete, units)
     if len(named) > 1:
         write_legend(ax, named)

@@ -18,8 +18,7 @@ from itertools import pairwise
 import numpy as np
 
 from flexure.diagrams.values.arrays import FloatArray
-from flexure.solvers.analysis.frequency.frequency_search import Curve
-from flexure.solvers.analysis.frequency.quadratic_search import QuadraticSearch
+from flexure.solvers.analysis.frequency.frequency_search import Curve, QuadraticSearch
 
 _GUARANTEE = 1e-4  # up to which no other frequency is worse than that of the peak
 _RATIO = 4.0  # of one power of singular values to the next
@@ -38,14 +37,8 @@ _WIDEST = 14.0  # logarithm of the ratio of two scales
 class Bound:
     """An upper bound of μ.
 
-    Attributes
-    ----------
-    value : float
-        The largest singular value of d M / d.
-    scales : ndarray, shape (m,)
-        d.
-    slopes : ndarray of complex, shape (m, m)
-        W, so that the least of all bounds has the slope ``Re Σ W ∘ dM/dω``.
+    ``value`` is the largest singular value of d M / d, ``scales`` are d, and ``slopes`` are W, so
+    that the least of all bounds has the slope ``Re Σ W ∘ dM/dω``.
     """
 
     value: float
@@ -56,17 +49,8 @@ class Bound:
 def least_bound(M: Curve, start: FloatArray, enough: float = 0.0) -> Bound:
     """Return scales d for which the largest singular value of d M / d is least, and this value.
 
-    Parameters
-    ----------
-    M : ndarray, shape (m, m)
-        A complex matrix.
-    start : ndarray, shape (m,)
-        Scales from which to begin.
-    enough : float, optional
-        A value at which to stop.
+    The search begins at the scales ``start``, and stops at a value of ``enough``.
 
-    Notes
-    -----
     Newton's method in x = log d for ``log(Σ sᵢ²ᵠ) / 2q`` of the singular values s, which is convex
     and tends to that of the largest one as q rises. Its minima are a series in 1/q, by which they
     are extrapolated (Richardson), since values of several equal singular values err by 1/q.

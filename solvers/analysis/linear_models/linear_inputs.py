@@ -36,33 +36,10 @@ from flexure.solvers.tracing.trace import INPUT, Key
 class LinearInputs:
     """The inputs of a linear model, and the wires that are opened.
 
-    Parameters
-    ----------
-    start : Context
-        A root context; it is not changed.
-    inputs, openings : iterable of Handle or str
-        Free ports, parameters, connected ports, or components of them; connected ports, or
-        components of them.
-    attempt : str
-        Beginning of messages.
-
-    Attributes
-    ----------
-    context : Context
-        One with the same values, in which the wires are cut.
-    variables : list of Variable
-        By what equations are differentiated: free ports and parameters, then what goes on behind
-        each cut.
-    slots : list of int
-        The slots of what comes to the cuts.
-    names : list of str
-        What the inputs are.
-    columns : list of int
-        Which components of ``variables``, end to end, the inputs are.
-    behind : list of Variable
-        Those of ``variables`` that are behind a cut.
-    num_behind : int
-        How many components these have.
+    ``context`` has the values of the start, with its wires cut. ``inputs`` are free ports,
+    parameters, connected ports, or components of them; ``openings`` are connected ports or
+    components of them. Equations are differentiated by ``variables``: free ports and parameters,
+    then what goes on behind each cut. ``columns`` are the inputs among their components.
     """
 
     def __init__(
@@ -78,7 +55,7 @@ class LinearInputs:
         wires = [wire_at(p.handle) for p in [*opened, *entered] if is_fed(start, p.handle)]
         self.context = cut_wires(start, list(dict.fromkeys(wires))) if wires else start
         cuts = self.context.store.layout.cuts
-        self.slots = [self.context.store.layout.slot_before(wire) for wire in cuts]
+        self.slots = [self.context.store.layout.slot_before(wire) for wire in cuts]  # at the cuts
         _refuse_unread(self.context, attempt)
         behind = [Variable(Place.of(wire), _keys(slot, wire)) for wire, slot in cuts.items()]
 
@@ -103,13 +80,8 @@ class LinearInputs:
     def closed(self, matrix: FloatArray, num_states: int) -> FloatArray:
         """Return the derivatives by states and inputs, with the wires closed that are to be.
 
-        Parameters
-        ----------
-        matrix : ndarray
-            Derivatives by states and `variables` of the results and, in the last rows, of what
-            comes to the cuts.
-        num_states : int
-            Number of states.
+        The matrix has derivatives by states and `variables` of the results and, in the last rows,
+        of what comes to the cuts.
         """
         count = self.num_behind
         results = matrix[: len(matrix) - count]
@@ -172,13 +144,9 @@ class LinearInputs:
 def closing(matrix: FloatArray, closed: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return L and R that close wires: results of ``results @ R``, their changes ``L change R``.
 
-    Parameters
-    ----------
-    matrix : ndarray
-        Derivatives; the last rows are those of what comes to the cuts, and the last columns those
-        by what goes on behind them.
-    closed : ndarray, shape (count, 1)
-        1 for wires to be closed, else 0.
+    The last rows of the matrix of derivatives are those of what comes to the cuts, and the last
+    columns those by what goes on behind them. ``closed``, shape (count, 1), is 1 for wires to be
+    closed, else 0.
     """
     count = len(closed)
     size, known = len(matrix) - count, matrix.shape[1] - count

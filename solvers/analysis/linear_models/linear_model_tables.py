@@ -34,10 +34,7 @@ def model_pieces(model: LinearModel) -> Iterator[str]:
     rates = [f"next {name}" if sampled else f"d/dt {name}" for name in model.state_names]
     whole = np.block([[model.A, model.B], [model.C, model.D]])
     inside = matrix(
-        whole,
-        [*rates, *model.output_names],
-        [*model.state_names, *model.input_names],
-        edges=(n, n),
+        whole, [*rates, *model.output_names], [*model.state_names, *model.input_names], edges=(n, n)
     )
     small = n + max(m, p) <= _OPENED
     yield fold("A, B, C, D", inside, "A B above C D", opened=small)
@@ -74,14 +71,7 @@ def matrix(
 ) -> str:
     """Return a matrix with the names of its rows and columns; zeros are dots.
 
-    Parameters
-    ----------
-    values : ndarray, shape (p, m)
-        The matrix.
-    rows, columns : sequence of str
-        What they are called.
-    edges : tuple of int
-        The row and the column before which there is a line.
+    ``edges`` are the row and the column before which there is a line.
     """
     texts = [
         (name, *(f"{x:.5g}" if x else "·" for x in row[:_MOST]))

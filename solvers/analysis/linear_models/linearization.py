@@ -444,9 +444,4 @@ def _refuse_not_finite(
         found = f"{results[row]} = {values[row]}"
     else:
         found = f"{matrix[row, column]} as the derivative of {results[row]} by {names[column]}"
-    raise EvaluationError(
-        attempt,
-        expected="finite values and slopes",
-        found=found,
-        remedy=remedy,
-    )
+    raise EvaluationError(attempt, expected="finite values and slopes", found=found, remedy=remedy)

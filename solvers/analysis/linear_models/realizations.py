@@ -48,8 +48,7 @@ def scaling(A: FloatArray, B: FloatArray, C: FloatArray) -> FloatArray:
     whole[:n, n] = np.abs(B).sum(axis=1)
     whole[n, :n] = np.abs(C).sum(axis=0)
     scale = _balance(whole)
-    units: FloatArray = scale[:n] / scale[n]
-    return units
+    return np.asarray(scale[:n] / scale[n])
 
 
 def _balance(A: FloatArray) -> FloatArray:
@@ -65,12 +64,7 @@ def _balance(A: FloatArray) -> FloatArray:
 def reduction(A: FloatArray, B: FloatArray, C: FloatArray, tolerance: float) -> Reduction:
     """Remove the states that no input moves, and then those that no output shows.
 
-    Parameters
-    ----------
-    A, B, C : ndarray
-        The realization.
-    tolerance : float
-        Below which a singular value is zero, beside the norm of each of the scaled matrices.
+    Singular values below ``tolerance``, beside the norm of each of the scaled matrices, are zero.
     """
     n, unit = len(A), _balance(A)
     A, B, C = A * unit / unit[:, np.newaxis], B / unit[:, np.newaxis], C * unit

@@ -52,13 +52,7 @@ class TreeMotion:
 
 
 class MinimalCoordinates:
-    """Coordinates of the small motions of a system around the values of a context.
-
-    Parameters
-    ----------
-    context : Context
-        A root context.
-    """
+    """Coordinates of the small motions of a system around the values of a context."""
 
     def __init__(self, context: Context) -> None:
         # What the coordinates are: the paths of joint angles and translations, such as

@@ -38,14 +38,8 @@ class ModalEnergies:
     negative where something works against the rest: gravity in a pendulum that stands, or a motor
     that drives a motion. They are empty where there is no such energy.
 
-    Parameters
-    ----------
-    context : Context
-        A root context, at rest.
-    coordinates : MinimalCoordinates
-        Around its values.
-    fastest : float
-        The largest natural frequency in rad/s; without it, how large rounding is cannot be told.
+    The context is at rest, and the coordinates are around its values. Without ``fastest``, the
+    largest natural frequency in rad/s, it is unknown how large rounding is.
     """
 
     def __init__(self, context: Context, coordinates: MinimalCoordinates, fastest: float) -> None:

@@ -1,13 +1,19 @@
-"""Plots of modes: frequencies and damping, tracks, and mode shapes of mechanisms."""
+"""Plots of modes and tracks, and shapes of mechanisms, drawn on them and animated."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 
-from flexure.diagrams.contexts.value_places import find_place
+from flexure.blocks import Plant
+from flexure.diagrams.checks.arguments import check_axes, require
+from flexure.diagrams.checks.errors import ValueRefusedError
+from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.drawing.formats.new_figures import new_figure, saved
 from flexure.diagrams.drawing.formats.style import (
     BLUE,
@@ -16,16 +22,22 @@ from flexure.diagrams.drawing.formats.style import (
     ORANGE,
     PALE,
     RED,
-    labelled,
-    style_of,
+    check_file,
     tidy,
 )
+from flexure.diagrams.values.arrays import FloatArray, bounded
+from flexure.solvers.analysis.modes.spectrum import ComplexArray
+from flexure.solvers.results.mechanisms.animations import play, target_of
+from flexure.solvers.results.mechanisms.camera import View
+from flexure.solvers.results.mechanisms.mechanism_lines import points_on
+from flexure.solvers.results.mechanisms.pictures import Motion, chosen_plant, drawn, poses_in
 
 if TYPE_CHECKING:
+    from matplotlib.animation import FuncAnimation
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from flexure.solvers.analysis.modes.mode_tracking import ModeTracks
-    from flexure.solvers.analysis.modes.modes import Modes
+    from flexure.solvers.analysis.modes.modes import Mode, Modes
 
 _COLORS = {
     "rigid": GREY,
@@ -35,8 +47,12 @@ _COLORS = {
     "decay": GREEN,
     "growth": RED,
 }
-_LISTED = 30  # tracks in a legend
 _DECADES = 2.0  # of frequencies, beyond which their axis is logarithmic
+_PERIOD = 2.0  # of an animated shape, in seconds
+_REACH = 0.12  # of the largest motion of a point, as a part of the size of the mechanism
+_WIDEST = 0.5  # turn of a body, in rad
+_STILL = 1e-9  # of a displacement
+_NEARBY = 1e-6  # of the amplitude with which motions of points are measured
 
 
 def plot_modes(modes: Modes, *, path: str | Path | None = None) -> Figure:
@@ -96,38 +112,165 @@ def plot_modes(modes: Modes, *, path: str | Path | None = None) -> Figure:
     return saved(figure, path)
 
 
-def plot_tracks(tracks: ModeTracks, *, path: str | Path | None = None) -> Figure:
-    """Plot natural frequencies and damping ratios over the parameter, a line for each track.
+@dataclass(frozen=True, eq=False)
+class Shape:
+    """A shape of a plant about a context."""
+
+    plant: Plant
+    context: Context  # the state that it moves about
+    motion: ComplexArray  # amplitudes, complex for a mode whose points do not move in step
+    move: Callable[[FloatArray], Context]  # returns a context that is moved by real amplitudes
+    caption: str  # the text above the picture
+    attempt: str  # for errors
+
+    def animate(self, *, path: str | Path | None, view: View, fps: int) -> FuncAnimation:
+        """Return an animation of one period."""
+        bounded(fps, self.attempt, lower=1.0, upper=1000.0)
+        target = None if path is None else target_of(path)
+        count = max(2, round(_PERIOD * fps))
+        turns = np.exp(2j * np.pi * np.arange(count) / count)
+        return play(self._seen(turns), target=target, view=view, fps=fps)
+
+    def plot(self, *, view: View, ax: Axes | None, path: str | Path | None) -> Axes:
+        """Draw the shape over the state that it moves about."""
+        check_axes(ax, self.attempt)
+        check_file(path, self.attempt)
+        return drawn(self._seen(np.array([0.0, 1.0])), ax, path, view=view)
+
+    def _seen(self, turns: npt.NDArray[np.complexfloating | np.floating]) -> Motion:
+        """Return the mechanism at some phases of the shape, large enough to be seen."""
+        captions = [self.caption] * len(turns)
+        return Motion(self.plant, self.context, self.poses(turns), captions)
+
+    def poses(self, turns: npt.NDArray[np.complexfloating | np.floating]) -> FloatArray:
+        """Return the poses of all bodies at some phases, of shape (phases, bodies, 12)."""
+        motion = self.motion * self._amplitude()
+        return poses_in(self.plant, [self.move((motion * turn).real) for turn in turns])
+
+    def _amplitude(self) -> float:
+        """Return the factor with which a shape can be seen, but does not tear the mechanism."""
+        plant, context = self.plant, self.context
+        step = _NEARBY / float(np.max(np.abs(self.motion)))
+        parts = [step * part for part in (self.motion.real, self.motion.imag)]
+        poses = poses_in(plant, [context, *map(self.move, parts)])
+        points = np.stack([points_on(plant, context, each) for each in poses])
+        size = float(np.max(np.ptp(points[0], axis=0))) or 1.0
+        moved = np.max(np.linalg.norm(points - points[0], axis=2)) / step
+        turned = np.max(np.linalg.norm(poses[:, :, :9] - poses[0, :, :9], axis=2)) / step
+        angle = turned / np.sqrt(2.0)  # of a rotation matrix, √2 times the angle changes
+        reach = max(moved / (_REACH * size), angle / _WIDEST)
+        fits = reach > _STILL
+        require(fits, self.caption, self.attempt, f"a shape that moves '{plant.label}'")
+        return float(1.0 / reach)
+
+
+def plot_mode_shape(
+    modes: Modes,
+    index: int,
+    plant: Plant | None = None,
+    *,
+    view: View = "auto",
+    ax: Axes | None = None,
+    path: str | Path | None = None,
+) -> Axes:
+    """Draw a mode shape on the mechanism, over its equilibrium.
 
     Parameters
     ----------
-    path : str or Path, optional
-        Where to save the figure.
+    index : int
+        Number of the mode.
+    plant : Plant, optional
+        The plant; it may be omitted when the system is one or contains exactly one.
+    view, ax, path
+        As in `plot_mechanism`.
 
     Returns
     -------
-    matplotlib.figure.Figure
+    matplotlib.axes.Axes
+
+    Raises
+    ------
+    ValueRefusedError
+        When there is no such mode, or it does not move the plant.
+    UnknownNameError
+        When there is no plant, or it is not clear which one is meant.
+
+    Notes
+    -----
+    The amplitude is as in `animate`. Where points do not move in step, what is drawn is the moment
+    at which the phase of the mode is zero.
     """
-    figure = new_figure(figsize=(8.0, 6.0), layout="constrained")
-    upper, lower = figure.subplots(2, 1, sharex=True)
-    name, values = next(iter(tracks.values.items()))
-    along = values.reshape(len(values), -1)
-    single = along.shape[1] == 1
-    grid = along[:, 0] if single else np.arange(len(along))
-    for k, line in enumerate(np.transpose(tracks.frequencies)):
-        style = style_of(k) | {"marker": "o", "markersize": 3.5}
-        upper.plot(grid, line, label=str(k), **style)
-        lower.plot(grid, tracks.damping_ratios[:, k], **style)
-    upper.set_ylabel("natural frequency [Hz]")
-    lower.set_ylabel("damping ratio")
-    unit = find_place(tracks.system, name).handle.unit if single else ""
-    lower.set_xlabel(labelled(name, unit) if single else "number of the value")
-    for ax in (upper, lower):
-        tidy(ax)
-    upper.set_ylim(bottom=0.0)
-    if not np.any(tracks.damping_ratios < 0.0):
-        lower.set_ylim(bottom=0.0)
-    if 1 < len(tracks) <= _LISTED:
-        figure.legend(title="track", loc="outside right upper", frameon=False)
-    figure.suptitle(tracks.system.label)
-    return saved(figure, path)
+    attempt = f"Cannot draw a mode of '{modes.system.label}'"
+    return mode_shape(modes, modes[index], plant, attempt).plot(view=view, ax=ax, path=path)
+
+
+def animate_mode(
+    modes: Modes,
+    index: int,
+    plant: Plant | None = None,
+    *,
+    path: str | Path | None = None,
+    view: View = "auto",
+    fps: int = 25,
+) -> FuncAnimation:
+    """Animate a mode shape of a plant.
+
+    Parameters
+    ----------
+    index : int
+        Number of the mode.
+    plant : Plant, optional
+        The plant; it may be omitted when the system is one or contains exactly one.
+    path : str or Path, optional
+        Where to save it, as for `animate`.
+    view : str or tuple of float
+        As in `plot_mechanism`.
+    fps : int
+        Pictures per second.
+
+    Returns
+    -------
+    matplotlib.animation.FuncAnimation
+
+    Raises
+    ------
+    ValueRefusedError
+        When there is no such mode, or it does not move the plant.
+    UnknownNameError
+        When there is no plant, or it is not clear which one is meant.
+
+    Notes
+    -----
+    Every mode takes two seconds for one period and keeps its amplitude, which is chosen so that
+    it can be seen: about an eighth of the size of the mechanism.
+    """
+    attempt = f"Cannot animate a mode of '{modes.system.label}'"
+    return mode_shape(modes, modes[index], plant, attempt).animate(path=path, view=view, fps=fps)
+
+
+def shape_of_mode(modes: Modes, index: int, plant: Plant) -> Shape:
+    """Return the shape of a mode for a page."""
+    return mode_shape(modes, modes[index], plant, f"Cannot show a mode of '{modes.system.label}'")
+
+
+def mode_shape(modes: Modes, mode: Mode, plant: Plant | None, attempt: str) -> Shape:
+    """Return the shape of a mode."""
+    plant = chosen_plant(plant, modes.system, "plot_mechanism(0, plant)")
+    leaf = modes.context.find_leaf(plant.tree)
+    motion = mode.vector[leaf.x_slice][: plant.tree.state.num_q]
+    if np.max(np.abs(motion), initial=0.0) <= _STILL * np.max(np.abs(mode.vector)):
+        raise ValueRefusedError(
+            attempt,
+            expected=f"a mode that moves '{plant.label}'",
+            found=f"{mode!r}, in which it does not move",
+            remedy="The attribute shape of a mode shows what moves",
+        )
+
+    def move(part: FloatArray) -> Context:
+        twin = modes.context.clone()
+        plant.set_positions(twin, plant.get_positions(modes.context) + part)
+        return twin
+
+    caption = f"{mode.kind}, {mode.frequency:.4g} Hz, damping ratio {mode.damping_ratio:.3g}"
+    caption = mode.kind if np.isnan(mode.damping_ratio) else caption
+    return Shape(plant, modes.context, motion, move, caption, attempt)

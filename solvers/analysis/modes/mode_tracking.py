@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -13,9 +14,10 @@ from flexure.diagrams.checks.arguments import require
 from flexure.diagrams.checks.errors import ValueRefusedError
 from flexure.diagrams.concurrency.one_thread import in_one_thread
 from flexure.diagrams.contexts.context import Context
-from flexure.diagrams.contexts.value_places import Place, path_of
+from flexure.diagrams.contexts.value_places import Place, find_place, path_of
+from flexure.diagrams.drawing.formats.new_figures import new_figure, saved
+from flexure.diagrams.drawing.formats.style import labelled, style_of, tidy
 from flexure.diagrams.interface.html import Shown, heading
-from flexure.diagrams.interface.lazy_names import Deferred
 from flexure.diagrams.interface.option_names import answers_other_words
 from flexure.diagrams.systems.system import System, require_system
 from flexure.diagrams.values.arrays import FloatArray, as_numbers
@@ -28,9 +30,7 @@ from flexure.solvers.analysis.operating_points.equilibria import equilibrium
 from flexure.solvers.analysis.operating_points.parameter_continuation import follow
 
 if TYPE_CHECKING:
-    from flexure.solvers.analysis.modes import mode_plots
-else:
-    mode_plots = Deferred("flexure.solvers.analysis.modes.mode_plots")
+    from matplotlib.figure import Figure
 
 _ALIKE = 0.6  # resemblance of neighbors that is not looked at more closely
 _LEAST = 0.1  # resemblance below which a mode ends
@@ -39,6 +39,7 @@ _HALVINGS = 5  # of an interval between two values, at most
 _EQUAL = 1e-6  # relative distance of poles of which any combination of shapes is a mode
 _TURNED = ("rigid", "oscillation", "decay", "growth")  # kinds with one shape for each pole
 _ROWS = 20  # of a table in a notebook
+_LISTED = 30  # tracks in a legend
 _STROKE = "To go along a stroke, pass what load_path finds over it in place of a mapping"
 
 
@@ -129,7 +130,41 @@ class ModeTracks(Shown):
             rows += [(*given, t, *lines[int(n)]) for t, n in enumerate(numbers) if n >= 0]
         return Table((*self.values, "track", *MODE_COLUMNS), rows)
 
-    plot = mode_plots.plot_tracks
+    def plot(self, *, path: str | Path | None = None) -> Figure:
+        """Plot natural frequencies and damping ratios over the parameter, a line for each track.
+
+        Parameters
+        ----------
+        path : str or Path, optional
+            Where to save the figure.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+        """
+        figure = new_figure(figsize=(8.0, 6.0), layout="constrained")
+        upper, lower = figure.subplots(2, 1, sharex=True)
+        name, values = next(iter(self.values.items()))
+        along = values.reshape(len(values), -1)
+        single = along.shape[1] == 1
+        grid = along[:, 0] if single else np.arange(len(along))
+        for k, line in enumerate(np.transpose(self.frequencies)):
+            style = style_of(k) | {"marker": "o", "markersize": 3.5}
+            upper.plot(grid, line, label=str(k), **style)
+            lower.plot(grid, self.damping_ratios[:, k], **style)
+        upper.set_ylabel("natural frequency [Hz]")
+        lower.set_ylabel("damping ratio")
+        unit = find_place(self.system, name).handle.unit if single else ""
+        lower.set_xlabel(labelled(name, unit) if single else "number of the value")
+        for ax in (upper, lower):
+            tidy(ax)
+        upper.set_ylim(bottom=0.0)
+        if not np.any(self.damping_ratios < 0.0):
+            lower.set_ylim(bottom=0.0)
+        if 1 < len(self) <= _LISTED:
+            figure.legend(title="track", loc="outside right upper", frameon=False)
+        figure.suptitle(self.system.label)
+        return saved(figure, path)
 
     def _pieces(self) -> Iterator[str]:
         yield heading("ModeTracks", self.system.label, f"{len(self)} over {', '.join(self.values)}")
@@ -342,10 +377,12 @@ def _matched(tracks: list[Branch | None], branches: list[Branch]) -> tuple[list[
     from scipy.optimize import linear_sum_assignment
 
     kept = [track for track, branch in enumerate(tracks) if branch is not None]
-    alike = np.array([[_resemblance(tracks[k], each) for each in branches] for k in kept])
-    alike = alike.reshape(len(kept), len(branches))
-    near = np.array([[_nearness(tracks[k], each) for each in branches] for k in kept])
-    rows, columns = linear_sum_assignment(alike + _HINT * near.reshape(alike.shape), maximize=True)
+    known = [branch for branch in tracks if branch is not None]
+    shape = len(known), len(branches)
+    pairs = [(track, each) for track in known for each in branches]
+    alike = np.clip([track.resemblance(each) for track, each in pairs], 0.0, 1.0).reshape(shape)
+    near = np.array([_nearness(*pair) for pair in pairs]).reshape(shape)
+    rows, columns = linear_sum_assignment(alike + _HINT * near, maximize=True)
     numbers = [-1] * len(tracks)
     for row, column in zip(rows, columns, strict=True):
         if alike[row, column] >= _LEAST:
@@ -353,14 +390,10 @@ def _matched(tracks: list[Branch | None], branches: list[Branch]) -> tuple[list[
     return numbers, float(np.min(alike[rows, columns], initial=1.0))
 
 
-def _resemblance(track: Branch | None, branch: Branch) -> float:
-    return 0.0 if track is None else min(max(track.resemblance(branch), 0.0), 1.0)
-
-
-def _nearness(track: Branch | None, branch: Branch) -> float:
+def _nearness(track: Branch, branch: Branch) -> float:
     """Return 1 for equal frequencies, and less for others."""
-    speeds = branch.speed, branch.speed if track is None else track.speed
-    return min(speeds) / max(speeds) if max(speeds) > 0.0 else 1.0
+    low, high = sorted((track.speed, branch.speed))
+    return low / high if high > 0.0 else 1.0
 
 
 def _turned(tracks: list[Branch | None], branches: Sequence[Branch]) -> list[Branch]:

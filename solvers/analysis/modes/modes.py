@@ -25,16 +25,15 @@ from flexure.diagrams.values.tables import Table
 from flexure.solvers.analysis.equations.equations import Equations, refuse_sampled, state_names
 from flexure.solvers.analysis.equations.linear_notes import linear_notes
 from flexure.solvers.analysis.equations.tangents import require_holding
-from flexure.solvers.analysis.forces_at_rest.hidden_motions import warn_of_hidden_motions
+from flexure.solvers.analysis.forces_at_rest.misleading_results import warn_of_hidden_motions
 from flexure.solvers.analysis.modes.minimal_coordinates import MinimalCoordinates
 from flexure.solvers.analysis.modes.modal_energies import ModalEnergies
 from flexure.solvers.analysis.modes.spectrum import Branch, ComplexArray, branches
 
 if TYPE_CHECKING:
-    from flexure.solvers.analysis.modes import mode_plots, shape_drawings
+    from flexure.solvers.analysis.modes import mode_plots
 else:
     mode_plots = Deferred("flexure.solvers.analysis.modes.mode_plots")
-    shape_drawings = Deferred("flexure.solvers.analysis.modes.shape_drawings")
 
 MODE_COLUMNS = ("mode", "kind", "frequency", "damping_ratio", "time_constant", "moves")
 _ENERGY_COLUMNS = ("mode", "path", "kinetic_energy", "strain_energy", "dissipated_energy")
@@ -210,11 +209,7 @@ class Modes(Answer):
     """
 
     def __init__(
-        self,
-        context: Context,
-        coordinates: MinimalCoordinates,
-        found: tuple[Branch, ...],
-        how: str,
+        self, context: Context, coordinates: MinimalCoordinates, found: tuple[Branch, ...], how: str
     ) -> None:
         self.system: System = context.system
         self.context = context
@@ -293,10 +288,9 @@ class Modes(Answer):
         return Table(_ENERGY_COLUMNS, rows)
 
     plot = mode_plots.plot_modes
-
-    plot_mechanism = shape_drawings.plot_mode_shape
-    animate = shape_drawings.animate_mode
-    _shape_of = shape_drawings.shape_of_mode
+    plot_mechanism = mode_plots.plot_mode_shape
+    animate = mode_plots.animate_mode
+    _shape_of = mode_plots.shape_of_mode
 
     def _pieces(self) -> Iterator[str]:
         yield heading("Modes", self.system.label, self.how)

@@ -54,8 +54,7 @@ class Branch:
     def participation(self) -> FloatArray:
         """How much each coordinate takes part, in any units; the sum is 1."""
         parts = np.abs(self.vectors * self.duals.T)
-        shares: FloatArray = np.mean(parts / np.sum(parts, axis=0), axis=1)
-        return shares
+        return np.asarray(np.mean(parts / np.sum(parts, axis=0), axis=1))
 
     @property
     def speed(self) -> float:
@@ -76,14 +75,7 @@ class Branch:
 def branches(A: FloatArray, coordinates: MinimalCoordinates, tolerance: float) -> list[Branch]:
     """Return the modes of a linear model: free motions, integrators, and others by frequency.
 
-    Parameters
-    ----------
-    A : ndarray, shape (m, m)
-        The matrix.
-    coordinates : MinimalCoordinates
-        What the rows and columns are.
-    tolerance : float
-        What is left of a row by rounding, as a part of the rows of its group.
+    Of a row, ``tolerance`` is left by rounding, as a part of the rows of its group.
     """
     if not len(A):
         return []

@@ -5,17 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from flexure.diagrams.checks.errors import (
-    EvaluationError,
-    FlexureError,
-    UnknownNameError,
-    quoted,
-)
+from flexure.diagrams.checks.errors import EvaluationError, FlexureError, UnknownNameError, quoted
 from flexure.diagrams.concurrency.one_thread import in_one_thread
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.contexts.updates import require_start
@@ -33,15 +27,9 @@ from flexure.solvers.analysis.equations.equations import (
     state_names,
 )
 from flexure.solvers.analysis.equations.tangents import open_stops, require_holding
-from flexure.solvers.analysis.forces_at_rest.misleading_limits import (
-    warn_of_misleading_limits,
-)
+from flexure.solvers.analysis.forces_at_rest.misleading_results import warn_of_misleading_limits
 from flexure.solvers.analysis.forces_at_rest.static_coordinates import spinning
-from flexure.solvers.analysis.operating_points.newton_steps import (
-    damped_steps,
-    farthest_step,
-    released_steps,
-)
+from flexure.solvers.analysis.operating_points.newton_steps import NewtonSearch
 from flexure.solvers.analysis.operating_points.rotation_distance import (
     Turn,
     farthest_turn,
@@ -50,7 +38,6 @@ from flexure.solvers.analysis.operating_points.rotation_distance import (
 from flexure.solvers.analysis.sampled.sample_steps import SampleSteps
 
 _ROUNDING = 1e-15  # of states: what they move by it stands still, however stiff it is
-_RELEASE = 5  # times as many steps for that
 
 
 @dataclass(frozen=True, eq=False)
@@ -269,18 +256,16 @@ def settled(
         held = np.ones(len(names) - num_states, dtype=bool)
         unknown = moving = np.concatenate([unknown[:num_states], held, unknown[num_states:]])
         point, needed = equations.point(), np.ones(len(names), dtype=bool)
-    normal = _normal_form(start, unknown)
-    begin = normal(point)
+    search = NewtonSearch(equations, moving, needed, _normal_form(start, unknown), max_iterations)
+    begin = search.normal(point)
     refuse_beyond_numbers(equations.values(begin)[: len(names)], names, "rates", attempt)
     is_free = period is None and not variables and bool(np.all(unknown))
-    ways = _ways(
-        equations, begin, moving, needed, normal, max_iterations, start if is_free else None
-    )
+    ways = _ways(search, begin, start if is_free else None)
     point, iterations, worst, turn = _nearest(start, begin, equations, ways, tolerance)
     values = equations.values(point)
     if iterations >= max_iterations and worst is None and not np.all(values == 0.0):
         # Rates that tend to zero as states run away are small, and the next step is not.
-        worst = farthest_step(equations, point, moving, needed)
+        worst = search.farthest(point)
     if worst is not None:
         expected, moved = "derivatives that become zero", "rate"
         if isinstance(equations, SampleSteps):
@@ -345,11 +330,6 @@ def _nearest(
     return nearest or found
 
 
-def _is_state(handle: Any) -> bool:
-    """Return whether a handle is that of a continuous state, or of an output that shows one."""
-    return isinstance(handle, ContinuousState) or shows_state(handle)
-
-
 def _unknown(
     attempt: str, context: Context, fixed: Way | Iterable[Way], num_free: int
 ) -> npt.NDArray[np.bool_]:
@@ -357,7 +337,11 @@ def _unknown(
     layout = context.store.layout
     unknown = np.ones(layout.num_states + num_free, dtype=bool)
     for wish in several(fixed):
-        place = find_place(context.system, wish, _is_state)
+        place = find_place(
+            context.system,
+            wish,
+            lambda each: isinstance(each, ContinuousState) or shows_state(each),
+        )
         if shows_state(place.handle):
             place = place.settable
         if not isinstance(place.handle, ContinuousState):
@@ -427,24 +411,17 @@ def _standstill(
 
 
 def _ways(
-    equations: Equations | SampleSteps,
-    begin: FloatArray,
-    unknown: npt.NDArray[np.bool_],
-    needed: npt.NDArray[np.bool_],
-    normal: Callable[[FloatArray], FloatArray],
-    max_iterations: int,
-    free: Context | None,
+    search: NewtonSearch, begin: FloatArray, free: Context | None
 ) -> Iterator[tuple[FloatArray, int]]:
     """Yield where one way after the other ends, and the number of its steps."""
     # Damped steps that crawl wait until the other ways have been tried; where they end comes last.
-    damped = damped_steps(equations, begin, unknown, needed, normal, max_iterations)
+    damped = search.damped(begin)
     end = next(damped)
     yield end
-    most = _RELEASE * max_iterations
-    yield released_steps(equations, begin, unknown, needed, normal, most)
+    yield search.released(begin)
     resting = None if free is None else _statically_released(free, begin)
     if resting is not None:
-        yield from damped_steps(equations, normal(resting), unknown, needed, normal, max_iterations)
+        yield from search.damped(search.normal(resting))
     yield next(damped, end)
 
 
@@ -457,7 +434,7 @@ def _statically_released(context: Context, x: FloatArray) -> FloatArray | None:
     rest so, or the system is none that statics describes.
     """
     from flexure.solvers.analysis.forces_at_rest.curve_points import LostError
-    from flexure.solvers.analysis.forces_at_rest.homotopy import released
+    from flexure.solvers.analysis.forces_at_rest.path_following import released
     from flexure.solvers.analysis.forces_at_rest.static_coordinates import size_of
     from flexure.solvers.analysis.forces_at_rest.static_equations import StaticEquations
 

@@ -31,6 +31,7 @@ _NO_STRETCH = 1e-14  # part of the largest stretch that is none, and
 _PIVOT = 1e-10  # part of the largest pivot below which steps come from singular values
 _BLOCK = 24  # columns that are eliminated together
 _LEAST_PART = 1e-4  # of what holds the start
+_RELEASE = 5  # times as many steps for that
 _ARRIVED = 1e-3  # length of the next step at an equilibrium
 _LEAST_WEIGHT = 1e-3  # of an equation, as a part of that of the steepest one
 
@@ -79,118 +80,118 @@ class _LinearModel:
             return (self.size**2 - float(np.sum(found**2))) / promise if promise > 0.0 else -1.0
 
 
-def damped_steps(
-    equations: Equations | SampleSteps,
-    point: FloatArray,
-    unknown: npt.NDArray[np.bool_],
-    needed: npt.NDArray[np.bool_],
-    normal: Callable[[FloatArray], FloatArray],
-    max_iterations: int,
-) -> Iterator[tuple[FloatArray, int]]:
-    """Take damped steps until nothing improves; yield the point and their number.
+@dataclass(frozen=True)
+class NewtonSearch:
+    """A search for a point at which what a point makes of equations becomes zero."""
 
-    Both are also yielded where the steps begin to crawl, before they go on.
-    """
-    values = equations.values(point)[needed]
-    scale = np.maximum(np.abs(point[unknown]), 1.0)
-    weights = np.zeros(len(values))
-    latest: deque[FloatArray] = deque(maxlen=_WATCHED)
-    damping = 1.0
-    iterations = 0
-    is_crawling = False
-    while iterations < max_iterations and np.isfinite(values).all():
-        matrix = equations.jacobian(point)[np.ix_(needed, unknown)] * scale
-        if not np.isfinite(matrix).all():
-            break
-        weights = np.maximum(weights, _weights(matrix))
-        model = _LinearModel(values / weights, matrix / weights[:, np.newaxis])
-        if len(latest) == _WATCHED and not is_crawling:
-            is_crawling = model.size > _CRAWLING * float(np.linalg.norm(latest[0] / weights))
-            if is_crawling:
-                yield point, iterations
-        latest.append(values)
-        gain = -1.0
-        while gain < _LEAST_GAIN:
-            step = model.step(damping)
-            if not np.linalg.norm(step) > _STANDSTILL:
-                yield point, iterations
-                return
-            trial = point.copy()
-            trial[unknown] += scale * step
-            trial = normal(trial)
-            found = _values_if_defined(equations, trial, needed)
-            if np.isfinite(found).all():
-                gain = model.gain(step, found / weights)
-            if gain < 0.25:
-                damping *= 4.0
-        if gain > 0.75:
-            damping = max(0.1 * damping, _LEAST_DAMPING)
-        point, values = trial, found
-        iterations += 1
-    yield point, iterations
+    equations: Equations | SampleSteps
+    unknown: npt.NDArray[np.bool_]  # which components of a point are to be found
+    needed: npt.NDArray[np.bool_]  # which values are to become zero
+    normal: Callable[[FloatArray], FloatArray]  # brings a point to its normal form
+    max_iterations: int
 
+    def damped(self, point: FloatArray) -> Iterator[tuple[FloatArray, int]]:
+        """Take damped steps until nothing improves; yield the point and their number.
 
-def farthest_step(
-    equations: Equations | SampleSteps,
-    point: FloatArray,
-    unknown: npt.NDArray[np.bool_],
-    needed: npt.NDArray[np.bool_],
-) -> int | None:
-    """Return the equation with the largest value if the next Newton step is long, else None."""
-    values = np.where(needed, equations.values(point), 0.0)
-    matrix = equations.jacobian(point)[np.ix_(needed, unknown)]
-    matrix = matrix * np.maximum(np.abs(point[unknown]), 1.0)
-    weights = _weights(matrix)
-    rows = matrix / weights[:, np.newaxis]
-    step = lstsq(rows, values[needed] / weights, _NO_STRETCH, lapack_driver="gelsy")[0]
-    return int(np.argmax(np.abs(values))) if np.linalg.norm(step) > _ARRIVED else None
-
-
-def released_steps(
-    equations: Equations | SampleSteps,
-    point: FloatArray,
-    unknown: npt.NDArray[np.bool_],
-    needed: npt.NDArray[np.bool_],
-    normal: Callable[[FloatArray], FloatArray],
-    max_iterations: int,
-) -> tuple[FloatArray, int]:
-    """Balance the start, and release the balance gradually; return as `damped_steps` does.
-
-    What is stiff along and soft across, as a beam is, has larger forces after a step that turns
-    it, and next to none after the one that follows. Steps that have to lower the forces crawl
-    there. So these are judged by their lengths: none of them may correct the first one much.
-    """
-    scale = np.maximum(np.abs(point[unknown]), 1.0)
-    held = _values_if_defined(equations, point, needed)
-    iterations, left, part = 0, 1.0, 1.0
-    while left > 0.0 and part > _LEAST_PART and iterations < max_iterations:
-        aim, trial, first, before = max(left - part, 0.0), point, 0.0, np.inf
-        found = False
-        while not found and iterations < max_iterations:
-            values = _values_if_defined(equations, trial, needed) - aim * held
-            if not np.isfinite(values).all():
-                break
-            matrix = equations.jacobian(trial)[np.ix_(needed, unknown)] * scale
+        Both are also yielded where the steps begin to crawl, before they go on.
+        """
+        values = self.equations.values(point)[self.needed]
+        scale = np.maximum(np.abs(point[self.unknown]), 1.0)
+        weights = np.zeros(len(values))
+        latest: deque[FloatArray] = deque(maxlen=_WATCHED)
+        damping = 1.0
+        iterations = 0
+        is_crawling = False
+        while iterations < self.max_iterations and np.isfinite(values).all():
+            matrix = self._matrix(point) * scale
             if not np.isfinite(matrix).all():
                 break
-            weights = _weights(matrix)
-            rows = matrix / weights[:, np.newaxis]
-            step = -lstsq(rows, values / weights, _NO_STRETCH, lapack_driver="gelsy")[0]
-            length = float(np.linalg.norm(step))
-            first = first or length
-            if length > _LONGEST or (length > _STRAY * first and trial is not point):
-                break
-            trial = trial.copy()
-            trial[unknown] += scale * step
-            trial = normal(trial)
+            weights = np.maximum(weights, _weights(matrix))
+            model = _LinearModel(values / weights, matrix / weights[:, np.newaxis])
+            if len(latest) == _WATCHED and not is_crawling:
+                is_crawling = model.size > _CRAWLING * float(np.linalg.norm(latest[0] / weights))
+                if is_crawling:
+                    yield point, iterations
+            latest.append(values)
+            gain = -1.0
+            while gain < _LEAST_GAIN:
+                step = model.step(damping)
+                if not np.linalg.norm(step) > _STANDSTILL:
+                    yield point, iterations
+                    return
+                trial = point.copy()
+                trial[self.unknown] += scale * step
+                trial = self.normal(trial)
+                found = self._values_if_defined(trial)
+                if np.isfinite(found).all():
+                    gain = model.gain(step, found / weights)
+                if gain < 0.25:
+                    damping *= 4.0
+            if gain > 0.75:
+                damping = max(0.1 * damping, _LEAST_DAMPING)
+            point, values = trial, found
             iterations += 1
-            found = length <= (_CLOSE if aim == 0.0 else _ROUGH) or before <= length < _NOISE
-            before = length
-        if found:
-            point, left, part = trial, aim, 2.0 * part
-        else:
-            part *= 0.25
-    return point, iterations
+        yield point, iterations
+
+    def farthest(self, point: FloatArray) -> int | None:
+        """Return the equation with the largest value if the next Newton step is long, else None."""
+        values = np.where(self.needed, self.equations.values(point), 0.0)
+        matrix = self._matrix(point) * np.maximum(np.abs(point[self.unknown]), 1.0)
+        weights = _weights(matrix)
+        rows = matrix / weights[:, np.newaxis]
+        step = lstsq(rows, values[self.needed] / weights, _NO_STRETCH, lapack_driver="gelsy")[0]
+        return int(np.argmax(np.abs(values))) if np.linalg.norm(step) > _ARRIVED else None
+
+    def released(self, point: FloatArray) -> tuple[FloatArray, int]:
+        """Balance the start, and release the balance gradually; return as `damped` does.
+
+        What is stiff along and soft across, as a beam is, has larger forces after a step that turns
+        it, and next to none after the one that follows. Steps that have to lower the forces crawl
+        there. So these are judged by their lengths: none of them may correct the first one much.
+        """
+        scale = np.maximum(np.abs(point[self.unknown]), 1.0)
+        held = self._values_if_defined(point)
+        iterations, left, part = 0, 1.0, 1.0
+        most = _RELEASE * self.max_iterations
+        while left > 0.0 and part > _LEAST_PART and iterations < most:
+            aim, trial, first, before = max(left - part, 0.0), point, 0.0, np.inf
+            found = False
+            while not found and iterations < most:
+                values = self._values_if_defined(trial) - aim * held
+                if not np.isfinite(values).all():
+                    break
+                matrix = self._matrix(trial) * scale
+                if not np.isfinite(matrix).all():
+                    break
+                weights = _weights(matrix)
+                rows = matrix / weights[:, np.newaxis]
+                step = -lstsq(rows, values / weights, _NO_STRETCH, lapack_driver="gelsy")[0]
+                length = float(np.linalg.norm(step))
+                first = first or length
+                if length > _LONGEST or (length > _STRAY * first and trial is not point):
+                    break
+                trial = trial.copy()
+                trial[self.unknown] += scale * step
+                trial = self.normal(trial)
+                iterations += 1
+                found = length <= (_CLOSE if aim == 0.0 else _ROUGH) or before <= length < _NOISE
+                before = length
+            if found:
+                point, left, part = trial, aim, 2.0 * part
+            else:
+                part *= 0.25
+        return point, iterations
+
+    def _matrix(self, point: FloatArray) -> FloatArray:
+        """Return the derivatives of the values that are needed by what is unknown."""
+        return self.equations.jacobian(point)[np.ix_(self.needed, self.unknown)]
+
+    def _values_if_defined(self, point: FloatArray) -> FloatArray:
+        """Return the derivatives at a point, NaN where they are refused, as in gimbal lock."""
+        try:
+            return self.equations.values(point)[self.needed]
+        except EvaluationError:
+            return np.full(np.count_nonzero(self.needed), np.nan)
 
 
 def _weights(matrix: FloatArray) -> FloatArray:
@@ -200,13 +201,3 @@ def _weights(matrix: FloatArray) -> FloatArray:
     rows: FloatArray = np.max(np.abs(matrix), axis=1, initial=0.0)
     largest = np.max(rows, initial=0.0)
     return np.maximum(rows, _LEAST_WEIGHT * largest) if largest > 0.0 else np.ones_like(rows)
-
-
-def _values_if_defined(
-    equations: Equations | SampleSteps, point: FloatArray, needed: npt.NDArray[np.bool_]
-) -> FloatArray:
-    """Return the derivatives at a point, NaN where they are refused, as in gimbal lock."""
-    try:
-        return equations.values(point)[needed]
-    except EvaluationError:
-        return np.full(np.count_nonzero(needed), np.nan)

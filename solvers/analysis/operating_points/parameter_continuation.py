@@ -13,17 +13,8 @@ def follow(
 ) -> list[tuple[float, T]]:
     """Go from one value to another, and return the result there, with the intermediate values.
 
-    Parameters
-    ----------
-    arrive : callable
-        ``arrive(here, value) -> (there, known)``: what is at a value, seen as what goes on from
-        here, and whether it is alike enough.
-    here : object
-        What is at the first value.
-    low, high : float
-        The first value and the last one.
-    halvings : int
-        How often a step is halved at most where it was too long.
+    ``arrive(here, value) -> (there, known)`` returns what is at a value, continued from here, and
+    whether it is alike enough. Steps that are too long are halved at most ``halvings`` times.
     """
     there, known = arrive(here, high)
     middle = 0.5 * (low + high)

@@ -51,14 +51,8 @@ class Solid:
 class Mode:
     """An eigenvalue of the linearized equations that is not zero by more than rounding.
 
-    Attributes
-    ----------
-    pole : complex
-        In rad/s; one of a conjugate pair.
-    error : float
-        Bound of its rounding error.
-    left, right : ndarray
-        Its eigenvectors, with leftᴴ right = 1.
+    The pole, one of a conjugate pair, is in rad/s, and ``error`` bounds its rounding error. For the
+    eigenvectors, leftᴴ right = 1.
     """
 
     pole: complex
@@ -81,10 +75,7 @@ class Mode:
 class DiagnosedSystem:
     """A system at the values of a context, as rules see it.
 
-    Parameters
-    ----------
-    context : Context
-        A root context; its values are varied and restored.
+    The values of the context are varied and restored.
     """
 
     def __init__(self, context: Context) -> None:

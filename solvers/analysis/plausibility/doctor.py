@@ -7,12 +7,10 @@ from flexure.diagrams.systems.system import System, require_system
 from flexure.diagrams.values.handles import start_context
 from flexure.solvers.analysis.equations.linear_notes import linear_notes
 from flexure.solvers.analysis.plausibility import (
-    flexure_rules,
     limit_rules,
     loop_rules,
     mass_rules,
     motion_rules,
-    sampling_rules,
     unit_rules,
 )
 from flexure.solvers.analysis.plausibility.diagnosed_system import DiagnosedSystem
@@ -22,10 +20,8 @@ from flexure.solvers.analysis.plausibility.findings import Checkup
 RULES = (
     *mass_rules.RULES,
     *motion_rules.RULES,
-    *sampling_rules.RULES,
     *loop_rules.RULES,
     *unit_rules.RULES,
-    *flexure_rules.RULES,
     *limit_rules.RULES,
 )
 

@@ -36,6 +36,18 @@ class Finding:
         )
 
 
+def exceeded(
+    rule: str,
+    paths: Sequence[str],
+    what: str,
+    number: tuple[float, str, float],
+    why: str,
+    look: str,
+) -> Finding:
+    """Return a finding by the number that a rule compares, its unit, and the limit."""
+    return Finding(rule, tuple(paths), what, *number, why, look)
+
+
 class Checkup(Shown):
     """The report of `flexure.doctor`.
 

@@ -19,7 +19,7 @@ from flexure.diagrams.values.arrays import FloatArray
 from flexure.diagrams.values.handles import start_context
 from flexure.diagrams.values.tables import WIDTH, Table
 from flexure.solvers.analysis.plausibility.diagnosed_system import DiagnosedSystem
-from flexure.solvers.analysis.plausibility.findings import Finding
+from flexure.solvers.analysis.plausibility.findings import Finding, exceeded
 from flexure.solvers.results.records.result import SimulationResult
 
 
@@ -283,13 +283,11 @@ def exceeded_limits(diagnosed: DiagnosedSystem) -> Iterator[Finding]:
     """
     for each in usages(diagnosed.context):
         if each.is_beyond:
-            yield Finding(
+            yield exceeded(
                 "limit",
                 (each.path,),
                 each.what,
-                each.value,
-                each.unit,
-                each.bound,
+                (each.value, each.unit, each.bound),
                 each.why,
                 each.look,
             )

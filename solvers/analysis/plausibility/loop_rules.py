@@ -1,18 +1,23 @@
-"""Rules about loops: sampling, delays and limits, compared with the motions they act on."""
+"""Rules about loops: gains per sample, and sampling, delays and limits beside the motions."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 
 from flexure.blocks.multibody.joints import Joint
+from flexure.diagrams.contexts.context import LeafContext
+from flexure.diagrams.contexts.updates import run_updates
 from flexure.diagrams.systems.ports import OutputPort
+from flexure.diagrams.values.arrays import FloatArray, freeze
+from flexure.diagrams.values.events import Event, Periodic
 from flexure.diagrams.values.kinds import CONTINUOUS
 from flexure.solvers.analysis.plausibility.diagnosed_system import DiagnosedSystem
-from flexure.solvers.analysis.plausibility.findings import Finding
+from flexure.solvers.analysis.plausibility.findings import Finding, exceeded
 
 _NYQUIST = math.pi
 _IDLE = 1e-6  # of the time constant of the fastest motion
@@ -21,6 +26,9 @@ _TICKS = 1000
 _NEARLY = 1e-4
 _WEAK, _STRONG = 3e-3, 1e6
 _OSCILLATES = 0.1
+_GROWTH = 1e3
+_LARGEST = 60  # numbers in states
+_INCREMENTS = (1e-6, 1e-4)
 
 
 def slow_sampling(diagnosed: DiagnosedSystem) -> Iterator[Finding]:
@@ -38,13 +46,11 @@ def slow_sampling(diagnosed: DiagnosedSystem) -> Iterator[Finding]:
         follows = any(masks[slot] & CONTINUOUS for slot in leaf.sources)
         if mode and follows and period * abs(mode.pole) > _NYQUIST:
             path = diagnosed.system_path(leaf.system)
-            yield Finding(
+            yield exceeded(
                 "slow sampling",
                 (path, *diagnosed.moving(mode)),
                 f"a period of {period:g} s beside a motion at {mode.frequency:.3g} Hz",
-                period * abs(mode.pole),
-                "",
-                _NYQUIST,
+                (period * abs(mode.pole), "", _NYQUIST),
                 "Samples this far apart cannot represent that motion",
                 "Check the unit of the period (s, not ms) and stiffnesses and masses",
             )
@@ -60,13 +66,11 @@ def idle_sampling(diagnosed: DiagnosedSystem) -> Iterator[Finding]:
     fastest = abs(diagnosed.modes[0].pole)
     for path, time in _times(diagnosed):
         if 0.0 < time * fastest < _IDLE:
-            yield Finding(
+            yield exceeded(
                 "idle sampling",
                 (path,),
                 f"{time:g} s",
-                time * fastest,
-                "",
-                _IDLE,
+                (time * fastest, "", _IDLE),
                 f"The fastest motion has a time constant of {1.0 / fastest:.2g} s",
                 "Check its unit (s, not ms), or remove it",
             )
@@ -83,13 +87,11 @@ def long_delay(diagnosed: DiagnosedSystem) -> Iterator[Finding]:
     for path, handle, value in diagnosed.values():
         time = float(np.max(value, initial=0.0))
         if handle.name == "delay" and handle.unit == "s" and time * slowest > _LONG:
-            yield Finding(
+            yield exceeded(
                 "long delay",
                 (path,),
                 f"{time:g} s",
-                time * slowest,
-                "",
-                _LONG,
+                (time * slowest, "", _LONG),
                 f"The slowest motion has a time constant of {1.0 / slowest:.2g} s",
                 "Check its unit (s, not ms)",
             )
@@ -119,14 +121,12 @@ def periods(diagnosed: DiagnosedSystem) -> Iterator[Finding]:
             simple = Fraction(ratio).limit_denominator(10)
             error = abs(ratio / float(simple) - 1.0)
             if simple.numerator <= _TICKS and 1e-12 < error < _NEARLY:
-                yield Finding(
+                yield exceeded(
                     "periods",
                     (first[short], first[long]),
                     f"periods of {short!r} s and {long!r} s, nearly {simple.denominator} : "
                     f"{simple.numerator}",
-                    error,
-                    "",
-                    1e-12,
+                    (error, "", 1e-12),
                     "The phase between their samples drifts",
                     "Define one as a fraction or a multiple of the other",
                 )
@@ -161,14 +161,12 @@ def actuator_limits(diagnosed: DiagnosedSystem) -> Iterator[Finding]:
             limit, path = _limit(diagnosed, port, force.limit)
             if load > 0.0 and not _WEAK * load <= limit <= _STRONG * load and limit < np.inf:
                 weak = limit < load
-                yield Finding(
+                yield exceeded(
                     "actuator limit",
                     (path, diagnosed.path_of(port)),
                     f"a limit of {limit:.3g} {'N m' if turns else 'N'} beside a load of about "
                     f"{load:.3g}",
-                    limit / load,
-                    "",
-                    _WEAK if weak else _STRONG,
+                    (limit / load, "", _WEAK if weak else _STRONG),
                     "It always acts: the motor cannot move this load" if weak else "It never acts",
                     "Check its unit (N m, not N mm)" if weak else "Remove the limit",
                 )
@@ -195,16 +193,119 @@ def closed_limits(diagnosed: DiagnosedSystem) -> Iterator[Finding]:
             low, high = (np.ravel(named[name](leaf)) for name in ("lower", "upper"))
             closed = low[low == high]
             if closed.size:
-                yield Finding(
+                yield exceeded(
                     "closed limits",
                     (diagnosed.path_of(named["upper"]), diagnosed.path_of(named["lower"])),
                     f"both limits are {closed[0]:g}",
-                    0.0,
-                    "",
-                    0.0,
+                    (0.0, "", 0.0),
                     "The output is constant",
                     "Check both limits",
                 )
 
 
-RULES = (slow_sampling, idle_sampling, long_delay, periods, actuator_limits, closed_limits)
+def sampled_gain(diagnosed: DiagnosedSystem) -> Iterator[Finding]:
+    """Find sampled loops in which a deviation grows a thousandfold from one sample to the next.
+
+    The map of a deviation over one period is the product of the updates, linearized by finite
+    differences, and the matrix exponential of the motion between them. The growth is its spectral
+    radius, divided by that without updates. A stable loop has less than 1; at 1000 a gain is far
+    too large or a period too long. A jump, as at the edge of a quantizer, is no gain: the rule
+    takes the smaller growth of two increments.
+    """
+    layout = diagnosed.context.store.layout
+    by_period: dict[float, list[tuple[LeafContext, Event]]] = {}
+    for leaf in diagnosed.leaves:
+        for event in leaf.system.events:
+            if event.kind != "publish" and isinstance(event.trigger, Periodic):
+                by_period.setdefault(event.trigger.period, []).append((leaf, event))
+    for period, due in by_period.items():
+        leaves = list({leaf.system: leaf for leaf, _ in due}.values())
+        groups = [state for leaf in leaves for state in leaf.system.discrete_states]
+        size = layout.num_states + sum(state.size for state in groups)
+        if size > _LARGEST:
+            diagnosed.unchecked.append(f"sampled loops, because of {size} states at {period:g} s")
+            continue
+        if not layout.num_states or diagnosed.equations is None:
+            continue
+        growth = partial(_growth, diagnosed, period, due, leaves)
+        found, least = min((growth(increment), increment) for increment in _INCREMENTS)
+        if found > _GROWTH:
+            blocks = tuple(diagnosed.system_path(leaf.system) for leaf in leaves)
+            yield exceeded(
+                "sampled gain",
+                (*diagnosed.governing(partial(growth, least)), *blocks),
+                f"deviations grow {found:.2g} times within one period of {period:g} s",
+                (found, "", _GROWTH),
+                "A stable loop has a growth below 1",
+                "Check the gains of the sampled blocks and the unit of the period (s, not ms)",
+            )
+
+
+def _growth(
+    diagnosed: DiagnosedSystem,
+    period: float,
+    due: Sequence[tuple[LeafContext, Event]],
+    leaves: Sequence[LeafContext],
+    increment: float,
+) -> float:
+    """Return the growth of a deviation in a period with updates over that without updates."""
+    from scipy.linalg import expm
+
+    store = diagnosed.context.store
+    n = store.layout.num_states
+    memories = [list(leaf.abstract) for leaf in leaves]
+    states = [(leaf, state) for leaf in leaves for state in leaf.system.discrete_states]
+
+    def read() -> FloatArray:
+        return np.concatenate([store.x, *(state(leaf) for leaf, state in states)])
+
+    def write(point: FloatArray) -> None:
+        store.set_motion(store.time, freeze(point[:n].copy()))
+        start = n
+        for leaf, state in states:
+            leaf.write_discrete_state(state.index, freeze(point[start : start + state.size].copy()))
+            start += state.size
+        for leaf, memory in zip(leaves, memories, strict=True):
+            leaf.abstract = list(memory)  # so that noise is the same each time
+
+    def updated(point: FloatArray) -> FloatArray:
+        write(point)
+        run_updates(due)
+        return read()
+
+    def rates(point: FloatArray) -> FloatArray:
+        write(point)
+        return np.array(store.time_derivatives())
+
+    start = read()
+    update, flow = [], []
+    for k in range(len(start)):
+        ahead, behind = start.copy(), start.copy()
+        ahead[k] += increment
+        behind[k] -= increment
+        with np.errstate(all="ignore"):
+            update.append((updated(ahead) - updated(behind)) / (2.0 * increment))
+            if k >= n:
+                flow.append((rates(ahead) - rates(behind)) / (2.0 * increment))
+    write(start)
+    generator = np.zeros((len(start), len(start)))
+    generator[:n, :n] = diagnosed.matrix()
+    if flow:
+        generator[:n, n:] = np.transpose(flow)
+    drift = expm(generator * period)
+    step = drift @ np.transpose(update)
+    if not (np.isfinite(drift).all() and np.isfinite(step).all()):
+        return 0.0
+    with_updates, without = (np.max(np.abs(np.linalg.eigvals(each))) for each in (step, drift))
+    return float(with_updates / max(without, 1.0))
+
+
+RULES = (
+    sampled_gain,
+    slow_sampling,
+    idle_sampling,
+    long_delay,
+    periods,
+    actuator_limits,
+    closed_limits,
+)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from flexure.solvers.analysis.plausibility.diagnosed_system import DiagnosedSystem
-from flexure.solvers.analysis.plausibility.findings import Finding
+from flexure.solvers.analysis.plausibility.findings import Finding, exceeded
 
 _DENSEST = 3e4  # kg/m³
 _LIGHTEST = 0.01  # kg/m³
@@ -41,24 +41,20 @@ def density(diagnosed: DiagnosedSystem) -> Iterator[Finding]:
         look = "Check the mass (kg, not g) and the size of its inertia (m, not mm)"
         what = f"{solid.mass:.4g} kg in about {shape} m, a density of "
         if heavy > _DENSEST:
-            yield Finding(
+            yield exceeded(
                 "density",
                 (mass, inertia),
                 f"{what}{heavy:.3g} kg/m³",
-                heavy,
-                "kg/m^3",
-                _DENSEST,
+                (heavy, "kg/m^3", _DENSEST),
                 "No material is this dense",
                 look,
             )
         elif light < _LIGHTEST:
-            yield Finding(
+            yield exceeded(
                 "density",
                 (inertia, mass),
                 f"{what}{light:.3g} kg/m³",
-                light,
-                "kg/m^3",
-                _LIGHTEST,
+                (light, "kg/m^3", _LIGHTEST),
                 "It is far lighter than air",
                 look,
             )
@@ -78,13 +74,11 @@ def mass_ratio(diagnosed: DiagnosedSystem) -> Iterator[Finding]:
             light = min(solids, key=lambda solid: solid.mass)
             ratio = heavy.mass / light.mass
             if ratio > _MASSES:
-                yield Finding(
+                yield exceeded(
                     "mass ratio",
                     (heavy.paths[0], light.paths[0]),
                     f"{heavy.mass:.4g} kg beside {light.mass:.4g} kg, {ratio:.2g} times as much",
-                    ratio,
-                    "",
-                    _MASSES,
+                    (ratio, "", _MASSES),
                     "Bodies of one mechanism are seldom that different",
                     "Check the units of both (kg, not g), or remove the light body",
                 )
@@ -102,13 +96,11 @@ def size_ratio(diagnosed: DiagnosedSystem) -> Iterator[Finding]:
             small = min(solids, key=lambda solid: float(solid.size[-1]))
             ratio = float(large.size[-1] / small.size[-1])
             if ratio > _SIZES:
-                yield Finding(
+                yield exceeded(
                     "size ratio",
                     (large.paths[2], small.paths[2]),
                     f"{large.size[-1]:.3g} m beside {small.size[-1]:.3g} m",
-                    ratio,
-                    "",
-                    _SIZES,
+                    (ratio, "", _SIZES),
                     "Bodies of one mechanism are seldom that different",
                     "Check the units of both sizes (m, not mm)",
                 )
@@ -123,14 +115,12 @@ def arm(diagnosed: DiagnosedSystem) -> Iterator[Finding]:
     for solid in diagnosed.solids:
         longest = float(solid.size[-1])
         if longest > 0.0 and solid.reach > _ARM * longest:
-            yield Finding(
+            yield exceeded(
                 "arm",
                 solid.paths[1:],
                 f"a center of mass or a joint {solid.reach:.4g} m from the origin of "
                 f"'{solid.name}', which is {longest:.3g} m long by its inertia",
-                solid.reach / longest,
-                "",
-                _ARM,
+                (solid.reach / longest, "", _ARM),
                 "It is far outside the body",
                 "Check the units of both lengths (m, not mm)",
             )
@@ -146,13 +136,11 @@ def gravity(diagnosed: DiagnosedSystem) -> Iterator[Finding]:
         pull = float(np.linalg.norm(tree.gravity(leaf)))
         if pull > 0.0 and not _LIGHTEST_PULL <= pull <= _HEAVIEST_PULL:
             limit = _HEAVIEST_PULL if pull > _HEAVIEST_PULL else _LIGHTEST_PULL
-            yield Finding(
+            yield exceeded(
                 "gravity",
                 (diagnosed.path_of(tree.gravity),),
                 f"{pull:.4g} m/s²",
-                pull,
-                "m/s^2",
-                limit,
+                (pull, "m/s^2", limit),
                 "It is 9.81 m/s² on Earth",
                 "Check the unit of lengths: all are in m",
             )

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from flexure.diagrams.contexts.context import LeafContext
 from flexure.diagrams.systems.ports import OutputPort
 from flexure.solvers.analysis.plausibility.diagnosed_system import DiagnosedSystem, Mode
-from flexure.solvers.analysis.plausibility.findings import Finding
+from flexure.solvers.analysis.plausibility.findings import Finding, exceeded
 
 _FASTEST = 1e6  # Hz
 _SPREAD = 1e9
@@ -39,9 +39,7 @@ def fast_modes(diagnosed: DiagnosedSystem) -> Iterator[Finding]:
                 diagnosed,
                 mode,
                 "fast mode",
-                mode.frequency,
-                "Hz",
-                _FASTEST,
+                (mode.frequency, "Hz", _FASTEST),
                 f"{_described(mode)}, far faster than mechanisms and controllers are",
             )
 
@@ -81,9 +79,7 @@ def sound(diagnosed: DiagnosedSystem) -> Iterator[Finding]:
                 diagnosed,
                 mode,
                 "faster than sound",
-                mode.frequency,
-                "Hz",
-                limit,
+                (mode.frequency, "Hz", limit),
                 f"{_described(mode)}, too fast for sound to cross a body of {min(sizes):.3g} m",
             )
             return
@@ -106,9 +102,7 @@ def spread(diagnosed: DiagnosedSystem) -> Iterator[Finding]:
             diagnosed,
             fast,
             "spread",
-            ratio,
-            "",
-            _SPREAD,
+            (ratio, "", _SPREAD),
             f"{_described(fast)}, {ratio:.1g} times faster than the slowest one, "
             f"in {', '.join(diagnosed.moving(slow))}",
         )
@@ -129,9 +123,7 @@ def faint_damping(diagnosed: DiagnosedSystem) -> Iterator[Finding]:
                 diagnosed,
                 mode,
                 "faint damping",
-                zeta,
-                "",
-                _FAINT,
+                (zeta, "", _FAINT),
                 f"a vibration at {mode.frequency:.3g} Hz with a damping ratio of {zeta:.1g}",
                 lambda pole: pole.real,
             )
@@ -152,13 +144,11 @@ def violent_start(diagnosed: DiagnosedSystem) -> Iterator[Finding]:
                 f"the acceleration of '{solid.name}' at the start, which is not finite"
             )
         if found > _VIOLENT:
-            yield Finding(
+            yield exceeded(
                 "violent start",
                 (*diagnosed.governing(start), diagnosed.path_of(port)),
                 f"'{solid.name}' starts with an acceleration of {found:.3g} m/s²",
-                found,
-                "m/s^2",
-                _VIOLENT,
+                (found, "m/s^2", _VIOLENT),
                 "That is more than ten thousand times gravity",
                 "Check the units of stiffnesses and lengths, and the initial state",
             )
@@ -183,21 +173,17 @@ def _about(
     diagnosed: DiagnosedSystem,
     mode: Mode,
     rule: str,
-    magnitude: float,
-    unit: str,
-    limit: float,
+    number: tuple[float, str, float],
     what: str,
     part: Callable[[complex], complex] = complex,
 ) -> Finding:
     """Return a finding about a mode, with the parameters of its pole and the states it moves."""
     causes, moved = diagnosed.governing_mode(mode, part), diagnosed.moving(mode)
-    return Finding(
+    return exceeded(
         rule,
         (*causes, *moved),
         what,
-        float(magnitude),
-        unit,
-        limit,
+        number,
         f"It moves {', '.join(moved)}",
         f"Check {', '.join(causes)}"
         if causes

@@ -12,25 +12,61 @@ from typing import Any
 
 import numpy as np
 
+from flexure.diagrams.concurrency.threads import cached_property
+from flexure.diagrams.concurrency.warnings_and_garbage import quietly
 from flexure.diagrams.contexts.store import Store
+from flexure.diagrams.scalars.derivatives.jacobians import directional
+from flexure.diagrams.scalars.derivatives.simplification import simplify
 from flexure.diagrams.values.arrays import FloatArray
-from flexure.solvers.analysis.equations.second_slopes import SecondSlopes
+from flexure.solvers.analysis.equations.kept_equations import TracedNumbers
 from flexure.solvers.analysis.linear_models.linear_inputs import LinearInputs
 from flexure.solvers.tracing.exact_jacobian import ExactJacobian, JacobianCode
-from flexure.solvers.tracing.trace import Key
+from flexure.solvers.tracing.trace import STATE, Key
+
+
+class SecondSlopes:
+    """Derivatives of rows along two directions, which are further states of the code.
+
+    Rows are differentiated by ``columns``; ``keys`` move: the columns, and parameters behind them.
+    """
+
+    def __init__(self, rows: list[Any], columns: list[Key], keys: list[Key], size: int) -> None:
+        self._given = rows, columns, keys, size
+
+    @cached_property
+    def _code(self) -> TracedNumbers:
+        """The derivatives along a direction of the columns, and one of all keys behind it."""
+        rows, columns, keys, n = self._given
+        ends = n + len(columns), n + len(columns) + len(keys)
+        first, second = (
+            [((STATE, 0, 0), k) for k in range(*span)] for span in ((n, ends[0]), ends)
+        )
+        with quietly():
+            slopes = simplify(directional(rows, columns, first))
+            return TracedNumbers(simplify(directional(slopes, keys, second)), ends[1])
+
+    def changes(
+        self, store: Store, ways: FloatArray, directions: FloatArray | None = None
+    ) -> FloatArray:
+        """Return how the derivatives along directions of the columns change along ways of all keys.
+
+        With k ways, shape (keys, k), and m directions, shape (columns, m), by default one column
+        after the other, the result has the shape (k, rows, m).
+        """
+        rows, columns, _, _ = self._given
+        directions = np.eye(len(columns)) if directions is None else directions
+        found = np.zeros((ways.shape[1], len(rows), directions.shape[1]))
+        run = self._code.bound(store)
+        for number, way in enumerate(ways.T):
+            for k, direction in enumerate(directions.T):
+                found[number, :, k] = run(store.time, np.concatenate([store.x, direction, way]))
+        return found
 
 
 class ParameterCode:
     """Code of the derivatives of traced rows by what they read, and of their changes.
 
-    Parameters
-    ----------
-    rows : list
-        Expressions or numbers of a trace.
-    columns, own : sequence of Key
-        By what rows are differentiated, and the parameters.
-    num_states : int
-        Number of states of the system.
+    Rows are differentiated by ``columns`` and by the parameters ``own``.
     """
 
     def __init__(
@@ -55,30 +91,16 @@ class ParameterCode:
 class ParameterSlopes:
     """Maps of a period that carry the derivatives of what they have made of w.
 
-    Parameters
-    ----------
-    slopes : callable
-        ``slopes(phase, rows)`` returns the derivatives of rates, outputs or results of updates by w
-        without its 1, shape (rows, n).
-    changes : callable
-        ``changes(phase)`` returns how all of them change with k parameters, shape (k, rows, n).
-    shape : tuple of int
-        k, and n, the size of w without its 1.
-    num_states : int
-        How many rows are rates.
-    shown : list of int
-        The rows of outputs.
-    updates, flow : callable
-        ``updates(phase)`` yields the map of each kind of updates at an instant, with the rows that
-        it copies from these and their places in w. ``flow(start, stop)`` returns that of a time
-        between updates.
+    ``slopes(phase, rows)`` returns the derivatives of rates, outputs or results of updates by w
+    without its 1, shape (rows, n), and ``changes(phase)`` how all of them change with k parameters,
+    shape (k, rows, n); ``shape`` is k and n. The first ``num_states`` rows are rates, and ``shown``
+    are those of outputs. ``updates(phase)`` yields the map of each kind of updates at an instant,
+    with the rows that it copies from these and their places in w. ``flow(start, stop)`` returns
+    that of a time between updates.
 
-    Attributes
-    ----------
-    moved, outputs : ndarray, shapes (k, n + 1, n + 1) and (k, p, n)
-        Derivatives of what a period makes of w, and of the outputs, but for the part of the 1 of w.
-    is_constant : bool
-        Whether the rates had the same derivatives between two updates, which they must.
+    The result is in ``moved`` and ``outputs``, shapes (k, n + 1, n + 1) and (k, p, n): derivatives
+    of what a period makes of w, and of the outputs, but for the part of the 1 of w. It holds only
+    if ``is_constant``: the rates had the same derivatives between two updates.
     """
 
     def __init__(

@@ -18,24 +18,11 @@ MOST = 10**5  # instants in a period
 class Instants:
     """The schedule of a period from one instant of the slowest clock to the next.
 
-    Parameters
-    ----------
-    context : Context
-        A root context.
-    clocks : mapping
-        The clocks of the updates, and the updates of each.
-    period : float
-        From one instant to the next, in s.
-    attempt : str
-        Beginning of messages.
+    ``clocks`` maps the clocks of the updates to the updates of each.
     """
 
     def __init__(
-        self,
-        context: Context,
-        clocks: Mapping[Periodic, list[Entry]],
-        period: float,
-        attempt: str,
+        self, context: Context, clocks: Mapping[Periodic, list[Entry]], period: float, attempt: str
     ) -> None:
         self._context, self._clocks = context, clocks
         self._period, self._attempt = period, attempt

@@ -40,24 +40,10 @@ _TIMES, _WEIGHTS = np.array(RADAU_IIA.C), np.array(RADAU_IIA.A)
 class SampleRun:
     """A run from a point on, with the deviations from it.
 
-    Parameters
-    ----------
-    context : Context
-        At the point, just before the first instant; it moves along.
-    entries : LinearInputs
-        Which wires are closed.
-    equations : TracedEquations
-        Rates, outputs and results of updates.
-    time_driven : TimeDrivenValues
-        What moves by time alone.
-    instants : Instants
-        When updates are due.
-    keys : sequence of Key
-        States, and discrete values that follow states or inputs.
-    passing : callable
-        ``passing(due, kind)`` returns rows of results, and places in ``keys`` that they are for.
-    attempt : str
-        Beginning of messages.
+    The context is at the point, just before the first instant, and moves along. Equations are
+    rates, outputs and results of updates; ``keys`` are states, and discrete values that follow
+    states or inputs. ``passing(due, kind)`` returns rows of results, and the places in ``keys``
+    that they are for.
     """
 
     def __init__(

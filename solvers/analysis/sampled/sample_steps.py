@@ -9,7 +9,7 @@ import numpy as np
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.contexts.value_places import find_place
 from flexure.diagrams.values.arrays import FloatArray
-from flexure.solvers.analysis.equations.equations import Variable
+from flexure.solvers.analysis.equations.equations import Variable, write_variables
 from flexure.solvers.analysis.linear_models.linear_model import LinearModel
 from flexure.solvers.analysis.linear_models.linearization import linearized
 
@@ -18,19 +18,8 @@ class SampleSteps:
     """The change of states and discrete values over a period, with the interface of `Equations`.
 
     It is that of the linear model with the derivatives at each point, which do not change along the
-    way. So the derivatives by the point are exact where
-    nothing moves, which is enough for Newton steps towards such a point.
-
-    Parameters
-    ----------
-    context : Context
-        A root context; evaluations change it.
-    variables : sequence of Variable
-        Inputs and parameters.
-    period : float
-        From one sample instant to the next, in s.
-    attempt : str
-        Beginning of messages.
+    way. So the derivatives by the point are exact where nothing moves, which is enough for Newton
+    steps towards such a point. Evaluations change the context.
     """
 
     def __init__(
@@ -76,11 +65,7 @@ class SampleSteps:
     def _model_at(self, point: FloatArray) -> LinearModel:
         if not np.array_equal(point, self._at):
             self.write(self._context, point)
-            start = len(self.names)
-            for variable in self._variables:
-                end = start + len(variable.keys)
-                variable.write(self._context.store, point[start:end])
-                start = end
+            write_variables(self._context.store, self._variables, point[len(self.names) :])
             self._model = self._linearized()
             self._at = point.copy()
         return self._model

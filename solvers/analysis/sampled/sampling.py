@@ -37,9 +37,10 @@ from flexure.solvers.analysis.linear_models.linear_inputs import LinearInputs
 from flexure.solvers.analysis.sampled.parameter_slopes import ParameterCode, ParameterSlopes
 from flexure.solvers.analysis.sampled.sample_instants import SAME, Instants
 from flexure.solvers.analysis.sampled.sample_runs import SampleRun
-from flexure.solvers.analysis.sampled.sampled_readings import Course, Reading
 from flexure.solvers.analysis.sampled.time_driven_values import (
     KINDS,
+    Course,
+    Reading,
     TimeDrivenValues,
     TracedUpdate,
     following,
@@ -75,29 +76,9 @@ class SampledEquations:
     `flexure.solvers.analysis.sampled.time_driven_values`; the derivatives have to be the same again
     in the next period.
 
-    Parameters
-    ----------
-    entries : LinearInputs
-        Context and inputs; the context is changed.
-    outputs : list of Place
-        Ports, or components of them.
-    period : float
-        From one instant to the next, in s.
-    attempt : str
-        Beginning of messages.
-    as_gain : bool
-        Whether blocks with ``linearize_as="gain"`` have the slopes of gains.
-    frozen : bool
-        Whether derivatives are those at the point for the whole period, also where it moves.
-
-    Attributes
-    ----------
-    keys : list of Key
-        The discrete values that follow states or inputs.
-    x, held, inputs : ndarray
-        States, these discrete values, and variables at the point.
-    values : ndarray
-        Rates, outputs and results of updates there, just before the first instant.
+    The context of ``entries`` is changed. With ``as_gain``, blocks with ``linearize_as="gain"``
+    have the slopes of gains; if ``frozen``, derivatives are those at the point for the whole
+    period, also where it moves.
     """
 
     def __init__(

@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -24,7 +24,9 @@ from flexure.diagrams.contexts.store import Store
 from flexure.diagrams.values.arrays import freeze
 from flexure.diagrams.values.events import Event, EventKind, Periodic
 from flexure.solvers.analysis.equations.kept_equations import TracedNumbers
+from flexure.solvers.analysis.sampled.parameter_slopes import ParameterCode
 from flexure.solvers.analysis.sampled.sample_instants import SAME
+from flexure.solvers.tracing.exact_jacobian import ExactJacobian, JacobianCode
 from flexure.solvers.tracing.trace import DISCRETE, STATE, Key
 
 KINDS: tuple[EventKind, EventKind] = ("unrestricted", "discrete")  # as they act at an instant
@@ -43,14 +45,7 @@ class TracedUpdate:
 class TimeDrivenValues:
     """The discrete values that move by time alone, for all contexts of a system.
 
-    Parameters
-    ----------
-    updates : sequence of TracedUpdate
-        All updates.
-    following : collection of Key
-        The discrete values that follow states or inputs.
-    num_states : int
-        Number of states of the system.
+    ``following`` are the discrete values that follow states or inputs.
     """
 
     def __init__(
@@ -126,3 +121,26 @@ def following(updates: Iterable[TracedUpdate], inputs: list[Key]) -> list[Key]:
         if not more:
             return [key for key in sources if key in found and key[0][0] == DISCRETE]
         found |= more
+
+
+class Course:
+    """The values of a context while time goes on, and the derivatives there.
+
+    The values are ``ahead`` of the first instant by some seconds.
+    """
+
+    def __init__(self, store: Store, slopes: JacobianCode, ahead: float) -> None:
+        self.store, self.ahead = store, ahead
+        self.exact = ExactJacobian(store, slopes)
+
+
+@dataclass(frozen=True)
+class Reading:
+    """The findings of a trace, beside rates and outputs."""
+
+    keys: list[Key]  # of discrete values that follow states or inputs
+    time_driven: TimeDrivenValues
+    moving: list[TracedUpdate]  # those that write states or these discrete values
+    num_outputs: int
+    cut: list[Any]  # what comes to the cuts
+    by_parameters: dict[tuple[Key, ...], ParameterCode] = field(default_factory=dict)

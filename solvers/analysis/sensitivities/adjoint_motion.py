@@ -58,28 +58,9 @@ _MOST_NUMBERS = 2**17  # and numbers in their states
 class AdjointMotion:
     """The equations of a context as an adjoint needs them.
 
-    Parameters
-    ----------
-    context : Context
-        A root context, with the values that runs begin with.
-    variables : sequence of Variable
-        Parameters, fixed inputs and initial states.
-    signals : sequence of Place
-        Ports or continuous states that numbers are computed from.
-    attempt : str
-        Beginning of messages.
-
-    Attributes
-    ----------
-    why : str
-        Why the adjoint is not native; nothing if it is.
-
-    Raises
-    ------
-    TraceError
-        When a block cannot be traced.
-    EvaluationError
-        When an event, or an output that jumps, is in the way.
+    The context has the values that runs begin with; numbers are computed from the ports or
+    continuous states ``signals``. Raises TraceError when a block cannot be traced, and
+    EvaluationError when an event, or an output that jumps, is in the way.
     """
 
     def __init__(
@@ -104,7 +85,7 @@ class AdjointMotion:
         held = [key for each in self._events.slopes.held for key in each.keys]
         self._initial = initial_jacobian(self._context, keys, held, attempt)
         self._equations = self._traced(read, [*held, *own])
-        self.why = ""
+        self.why = ""  # why the adjoint is not native
         self._native: tuple[BoundProgram, AdjointProgram] | None = None
         try:
             self._native = self._compiled()
@@ -161,8 +142,7 @@ class AdjointMotion:
             expected = np.array([weights[: len(part)] @ part])
 
             def total(x: FloatArray, product: Any = product) -> FloatArray:
-                found: FloatArray = product(store.time, np.concatenate([x, weights]))[-1:]
-                return found
+                return np.asarray(product(store.time, np.concatenate([x, weights]))[-1:])
 
             if not agrees_at(total, store.x, expected):
                 raise TraceError(self._attempt, found=OTHER_NUMBERS)
@@ -193,20 +173,8 @@ class AdjointMotion:
     ) -> FloatArray:
         """Return the derivatives of a number by the components of all variables.
 
-        Parameters
-        ----------
-        method : str
-            The name of the method of the run.
-        history : History
-            The motion.
-        dense : DenseOutput
-            The signals in it.
-        slopes : MetricSlopes
-            What the number takes of them.
-        tolerances : tuple of float
-            Relative and absolute ones of the run.
-        num_events : int
-            How many state events took place in it.
+        ``dense`` has the signals in the history of the run, whose relative and absolute tolerances
+        these are and in which ``num_events`` state events took place.
         """
         context = self._context
         context.copy_from(self._start)

@@ -35,14 +35,7 @@ Rates = Callable[[float, FloatArray], FloatArray]
 class BreakSlopes:
     """The break times of a context.
 
-    Parameters
-    ----------
-    context : Context
-        A root context.
-    variables : sequence of Variable
-        Parameters, fixed inputs and discrete values.
-    attempt : str
-        Beginning of messages.
+    Numbers are parameters, fixed inputs and discrete values.
     """
 
     def __init__(self, context: Context, variables: Sequence[Variable], attempt: str) -> None:
@@ -60,12 +53,7 @@ class BreakSlopes:
     def ways(self, begin: float, time: float) -> list[FloatArray]:
         """Return the derivatives of a break time by all numbers, for each way in which it moves.
 
-        Parameters
-        ----------
-        begin : float
-            An earlier time, from which on there is no other break, in seconds.
-        time : float
-            The break time.
+        There is no other break between ``begin`` and the break time.
         """
         found: list[FloatArray] = []
         if self._keys:
@@ -82,12 +70,8 @@ class BreakSlopes:
     def changes(self, rates: Rates, begin: float, time: float, x: FloatArray) -> FloatArray | None:
         """Return the derivatives of states behind a break by all numbers, as far as it moves.
 
-        They have the shape (n, m); None if all are zero. The context is at that time then.
-
-        Raises
-        ------
-        EvaluationError
-            When several blocks break there, and their order matters.
+        They have the shape (n, m); None if all are zero. The context is at that time then. Raises
+        EvaluationError when several blocks break there, and their order matters.
         """
         gap = gap_of(rates, time, x)
         ways = [] if gap is None else self.ways(begin, time)
@@ -95,8 +79,7 @@ class BreakSlopes:
             return None
         gaps = [gap] if len(ways) == 1 else [self._part(way, ways, rates, time, x) for way in ways]
         self._context.store.set_motion(time, freeze(x.copy()))
-        changes: FloatArray = np.transpose(gaps) @ np.array(ways)
-        return changes
+        return np.asarray(np.transpose(gaps) @ np.array(ways))
 
     def _part(
         self, way: FloatArray, ways: list[FloatArray], rates: Rates, time: float, x: FloatArray

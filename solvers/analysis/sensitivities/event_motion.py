@@ -45,13 +45,7 @@ class _Stretch(NamedTuple):
 
 
 class EventMotion(MotionDerivatives):
-    """The motion of a context with state events, and its derivatives, for any number of runs.
-
-    Parameters
-    ----------
-    context, variables, outputs, attempt
-        As for `MotionDerivatives`.
-    """
+    """The motion of a context with state events, and its derivatives, for any number of runs."""
 
     def __init__(
         self,

@@ -82,26 +82,15 @@ class _Cause(NamedTuple):
 class Jump:
     """Derivatives of the updates of one cause.
 
-    Attributes
-    ----------
-    rounds : list
-        Rows and matrices of updates that run together, by states and held values, by numbers, and
-        by time.
-    gain : ndarray
-        By how much later values change while the instant moves by a second.
-    crossing : ndarray or None
-        By how much the instant moves with states, held values and numbers.
-    events : list of int
-        The state events that take place, and breaks at which the rates jump.
-    shows : bool
-        Whether it may change the signals that a number is computed from.
+    ``rounds`` are rows and matrices of updates that run together, by states and held values, by
+    numbers, and by time.
     """
 
     rounds: list[list[tuple[list[int], csc_array]]]
-    gain: FloatArray
-    crossing: FloatArray | None = None
-    events: list[int] = field(default_factory=list)
-    shows: bool = True
+    gain: FloatArray  # by how much later values change while the instant moves by a second
+    crossing: FloatArray | None = None  # how it moves with states, held values and numbers
+    events: list[int] = field(default_factory=list)  # and breaks at which the rates jump
+    shows: bool = True  # whether it may change the signals that a number is computed from
 
     def pull(self, weights: FloatArray, gained: float) -> FloatArray:
         """Return weights before the instant of those after it.
@@ -151,27 +140,15 @@ def pulled(jumps: Sequence[Jump], weights: FloatArray, gained: float) -> Iterato
 class EventSlopes(SampledSlopes):
     """The updates of a context, ticks and crossings, and what they do to derivatives.
 
-    Parameters
-    ----------
-    context : Context
-        A root context, which `cross` changes.
-    keys : sequence of Key
-        The parameters and fixed inputs.
-    attempt : str
-        Beginning of messages.
-    signals : sequence of Shown
-        The outputs that a number is computed from.
+    `cross` changes the context; ``keys`` are parameters and fixed inputs, and ``signals`` the
+    outputs that a number is computed from.
     """
 
     _triggers = (Periodic, Witness, Settling)
     _beyond = (((TIME, 0, 0), 0),)
 
     def __init__(
-        self,
-        context: Context,
-        keys: Sequence[Key],
-        attempt: str,
-        signals: Sequence[Shown],
+        self, context: Context, keys: Sequence[Key], attempt: str, signals: Sequence[Shown]
     ) -> None:
         super().__init__(context, keys, attempt)
         self._context, self._signals = context, signals
@@ -207,25 +184,13 @@ class EventSlopes(SampledSlopes):
     ) -> list[list[Jump]]:
         """Repeat the updates of an instant; return what they do one after the other, in any order.
 
-        Parameters
-        ----------
-        before, after : Instant
-            The values, at the same time but for rounding; None where a tick changed nothing.
-        rates : callable
-            The derivatives of the states.
-        tolerance : callable
-            The error of a state.
-        moving : bool
-            Whether a motion ends there, so that functions may cross zero.
-        shift : ndarray or None
-            By how much a break of the equations there moves with states, held values and numbers,
-            or the states behind it do, as a matrix; None where they do not break.
+        The instants have the same time but for rounding; ``after`` is None where a tick changed
+        nothing. If a motion ends there (``moving``), functions may cross zero. ``shift`` is by how
+        much a break of the equations there moves with states, held values and numbers, or the
+        states behind it do.
 
-        Raises
-        ------
-        EvaluationError
-            When an event grazes its surface, when several take place at once whose order matters,
-            and when the updates do not give the values after the instant.
+        Raises EvaluationError when an event grazes its surface, when several take place at once
+        whose order matters, and when the updates do not give the values after the instant.
         """
         self._restore(before)
         due = self._due(before.time, before.time if after is None else after.time)
@@ -237,7 +202,8 @@ class EventSlopes(SampledSlopes):
             if due or causes or not (after is None or self._leads_to(after)):
                 raise self._order_matters(before.time, [*causes, _Cause([BREAK, *due])])
             jump = Jump([], np.zeros(0), events=[BREAK])
-            jump.rounds.append([(list(range(len(shift))), _with_time(shift))])
+            timeless = np.hstack([shift, np.zeros((len(shift), 1))])
+            jump.rounds.append([(list(range(len(shift))), compressed(timeless))])
             return [[jump]]
         if shift is not None and (causes or np.any(shift)):
             causes.append(_Cause([BREAK], shift))
@@ -470,11 +436,6 @@ class EventSlopes(SampledSlopes):
             found=f"{names}, {found}",
             remedy="Take differences of two simulations instead",
         )
-
-
-def _with_time(matrix: FloatArray) -> csc_array:
-    """Return the matrix of an update that does not depend on time."""
-    return compressed(np.hstack([matrix, np.zeros((len(matrix), 1))]))
 
 
 def _witness(event: Event) -> Witness:

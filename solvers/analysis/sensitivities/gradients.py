@@ -217,27 +217,9 @@ def gradient(
 class MetricGradients:
     """Metrics of runs from one context, and their derivatives by the adjoint of these runs.
 
-    Parameters
-    ----------
-    system : System
-        What is simulated.
-    start : Context
-        The values that runs begin with. Its numbers may change between them.
-    variables : sequence of Variable
-        What metrics are differentiated by.
-    signals : iterable of Handle or str
-        What they read.
-    t_final : float
-        End of the runs in seconds.
-    method : str
-        As for `gradient`.
-    attempt : str
-        Beginning of messages.
-
-    Raises
-    ------
-    FlexureError
-        When the runs have no adjoint.
+    The numbers of ``start``, with which runs begin, may change between them. Metrics read the
+    signals, and are differentiated by ``variables``. Raises a FlexureError when the runs have no
+    adjoint.
     """
 
     def __init__(

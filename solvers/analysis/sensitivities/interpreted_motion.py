@@ -1,20 +1,20 @@
-"""Motions with derivatives in Python, by any integration method, for all systems."""
+"""Motions with derivatives in Python, by any integration method, and warnings of long ones."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from time import perf_counter
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from flexure.diagrams.checks.errors import NonFiniteError
+from flexure.diagrams.checks.errors import NonFiniteError, warn
 from flexure.diagrams.concurrency.one_thread import in_one_thread
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.contexts.value_places import Place
 from flexure.diagrams.values.arrays import FloatArray, freeze
 from flexure.solvers.analysis.equations.equations import Equations, Variable
 from flexure.solvers.analysis.linear_models.prescribed_inputs import Drive
-from flexure.solvers.analysis.sensitivities.long_motions import LongMotions
 from flexure.solvers.integration.guard.progress_limits import Pace
 from flexure.solvers.integration.guard.stiffness_detection import NONSTIFF_METHOD, assess
 from flexure.solvers.integration.methods.methods import is_implicit, method_name
@@ -26,36 +26,63 @@ from flexure.solvers.tracing.exact_jacobian import ExactJacobian
 if TYPE_CHECKING:
     from scipy.sparse import csc_array
 
-    from flexure.solvers.integration.guard.integration import TakenStep
-
 # Rodas5P solves with the Jacobian once and would be far off with one that is not exact.
 _STIFF_METHOD = "Radau"
+_LONG = 60.0  # seconds, beyond which somebody is told,
+_STRETCH = 3.0  # looked at for so many at a time: the first steps may be short
+
+
+class LongMotions:
+    """Looks at the motions of one study, and warns once."""
+
+    def __init__(self, attempt: str) -> None:
+        self._attempt = attempt
+        self._has_warned = False
+        self._why = ""
+        self._begun = self._start = self._end = 0.0
+        self._mark = 0.0, 0.0
+        self._stretches = 0
+
+    def begin(self, start: float, end: float, why: str) -> None:
+        """Note that a motion begins, its begin and end in seconds, and why it is not native."""
+        self._start, self._end, self._why = start, end, why
+        self._begun = perf_counter()
+        self._mark = self._begun, start  # where the present stretch began
+        self._stretches = 0
+
+    def look(self, reached: float) -> None:
+        """Look how far the motion is; warn, once, if the study takes more than a minute."""
+        now, (before, there) = perf_counter(), self._mark
+        if self._has_warned or now - before < _STRETCH or not reached > there:
+            return
+        self._mark = now, reached
+        self._stretches += 1
+        whole = now - self._begun + (self._end - reached) * (now - before) / (reached - there)
+        if self._stretches > 1 and whole > _LONG:
+            self._has_warned = True
+            lasting = f"{whole / 60.0:.2g} minutes" if whole < 6e3 else f"{whole / 3600:.2g} hours"
+            warn(
+                f"{self._attempt.replace('Cannot', 'It takes long to', 1)}: after "
+                f"{now - self._begun:.0f} s, {reached - self._start:.3g} s of "
+                f"{self._end - self._start:g} s are done, and at this pace the motion takes about "
+                f"{lasting}. Its derivatives are computed in Python, because {self._why}. "
+                f"{self._way_out()}"
+            )
+
+    def _way_out(self) -> str:
+        """Say what to do."""
+        if "not installed" in self._why:
+            return "Install that extra"
+        if "no native loop" in self._why:
+            return "Leave the method open, or use method='ESDIRK4', which runs in compiled loops"
+        return "Shorten the motion, loosen rtol, or divide fewer beams"
 
 
 class InterpretedMotion:
     """Python for the motion of a context with its derivatives, for any number of runs.
 
-    Parameters
-    ----------
-    context : Context
-        A root context, with the values that it begins with.
-    variables : sequence of Variable
-        Parameters, fixed inputs and discrete states.
-    outputs : sequence of Place
-        Ports or continuous states, or components of them.
-    drives : sequence of Drive
-        Free input ports that change along the motion.
-    rates : Derivatives
-        The time derivatives of the states.
-    watch : LongMotions
-        Warns of motions that take long.
-    attempt : str
-        Beginning of messages.
-
-    Raises
-    ------
-    TraceError
-        When there are no exact derivatives.
+    The context has the values that the motion begins with; the free input ports ``drives`` change
+    along it. Raises TraceError when there are no exact derivatives.
     """
 
     def __init__(
@@ -125,6 +152,8 @@ class InterpretedMotion:
         from flexure.solvers.integration.guard.integration import integrate
 
         rtol, atol = self._tolerances
+        # Rodas5P does not make do with a Jacobian from which some coupling is left out.
+        iterates = is_implicit(self._method) and method_name(self._method) != "Rodas5P"
         segment = integrate(
             self._derivatives,
             self._time,
@@ -133,10 +162,10 @@ class InterpretedMotion:
             method=self._method,
             rtol=rtol,
             atol=atol,
-            jac=self._jacobian if _iterates(self._method) else None,
+            jac=self._jacobian if iterates else None,
             first_step=None if anew else self._first_step,
             keep_dense=True,
-            on_step=self._look,
+            on_step=lambda step: self._watch.look(step.t),
             blame=self._blame,
             pace=self._pace,
             t_clip=clip,
@@ -148,10 +177,6 @@ class InterpretedMotion:
             samples.append(segment.x[index + 1] if exact else segment.interpolants[index](time))
         self._time, self._x, self._first_step = stop, segment.x[-1], segment.next_step
         return samples, stop, self._x
-
-    def _look(self, step: TakenStep) -> None:
-        """Look how long the motion takes."""
-        self._watch.look(step.t)
 
     def _drive(self, time: float) -> None:
         for drive in self._drives:
@@ -206,11 +231,6 @@ class InterpretedMotion:
         self._drive(end)
         store.set_motion(end, x_end)
         return np.array(values), np.array(slopes)
-
-
-def _iterates(method: Method) -> bool:
-    """Return whether a method makes do with a Jacobian from which some coupling is left out."""
-    return is_implicit(method) and method_name(method) != "Rodas5P"
 
 
 def exact_jacobian(equations: Equations) -> ExactJacobian:

@@ -40,9 +40,9 @@ from flexure.solvers.analysis.linear_models.prescribed_inputs import Drive
 from flexure.solvers.analysis.sensitivities.break_slopes import BreakSlopes
 from flexure.solvers.analysis.sensitivities.interpreted_motion import (
     InterpretedMotion,
+    LongMotions,
     exact_jacobian,
 )
-from flexure.solvers.analysis.sensitivities.long_motions import LongMotions
 from flexure.solvers.analysis.sensitivities.native_motion import NativeMotion
 from flexure.solvers.analysis.sensitivities.sampled_slopes import SampledSlopes
 from flexure.solvers.native.programs.preconditions import UnsuitableError
@@ -62,12 +62,8 @@ _ALIKE, _ROUNDING = 1e-6, 1e-12
 class MotionSamples:
     """States and outputs at some times, and their derivatives by the variables.
 
-    Attributes
-    ----------
-    states, outputs : ndarray, shapes (k, n) and (k, p)
-        The values.
-    state_slopes, output_slopes : ndarray, shapes (k, n, m) and (k, p, m)
-        Their derivatives.
+    ``states`` and ``outputs`` have the shapes (k, n) and (k, p), their slopes (k, n, m) and (k, p,
+    m).
     """
 
     states: FloatArray
@@ -115,27 +111,10 @@ def refuse_events(
 class MotionDerivatives:
     """The motion of a context with its derivatives, which is traced once for any number of runs.
 
-    Parameters
-    ----------
-    context : Context
-        A root context; `run` moves it from where it is to the end.
-    variables : sequence of Variable
-        Parameters, fixed inputs and initial states.
-    outputs : sequence of Place
-        Ports or continuous states, or components of them.
-    drives : sequence of Drive
-        Free input ports that change along the motion.
-    attempt : str
-        Beginning of messages.
-    watch : LongMotions, optional
-        Warns of motions that take long, for all of a study.
-    updates : SampledSlopes, optional
-        The updates of the context; its periodic ones when omitted.
-
-    Attributes
-    ----------
-    why : str
-        Why the last run was interpreted; nothing if it was not.
+    `run` moves the context from where it is to the end. Variables are parameters, fixed inputs and
+    initial states; the free input ports ``drives`` change along the motion. ``watch`` warns of
+    motions that take long, for all of a study. The periodic updates of the context are used unless
+    others are given.
     """
 
     def __init__(
@@ -171,7 +150,7 @@ class MotionDerivatives:
         self._no_native = ""
         self._interpreted: InterpretedMotion | None = None
         self._watch = LongMotions(attempt) if watch is None else watch
-        self.why = ""
+        self.why = ""  # why the last run was interpreted
         self.scale = np.ones(len(keys))
 
     @property
@@ -200,14 +179,8 @@ class MotionDerivatives:
     ) -> MotionSamples:
         """Run the updates at the beginning, and integrate up to a time.
 
-        Parameters
-        ----------
-        t_final : float
-            Where the motion ends, in seconds.
-        grid : ndarray, shape (k,)
-            Ascending times of the samples, none beyond the end.
-        method, rtol, atol
-            As for `parameter_sensitivity`; the choice of "auto" in the first run applies to all.
+        The grid has ascending times of samples, none beyond the end. If the method is "auto", the
+        choice of the first run applies to all.
         """
         store = self._store
         self._drive(store.time)
@@ -251,11 +224,7 @@ class MotionDerivatives:
         if self._native is None and not self._no_native:
             try:
                 self._native = NativeMotion(
-                    self._context,
-                    self._moving,
-                    len(self.scale),
-                    self._places,
-                    self._drives,
+                    self._context, self._moving, len(self.scale), self._places, self._drives
                 )
             except UnsuitableError as reason:
                 self._no_native = str(reason)

@@ -43,18 +43,8 @@ STIFF_METHOD = "ESDIRK4"  # Rosenbrock's methods need derivatives of the Jacobia
 class NativeMotion:
     """Native code for the motion of a context with its derivatives, for any number of runs.
 
-    Parameters
-    ----------
-    context : Context
-        A root context, with the values that it begins with.
-    variables : sequence of Variable
-        Parameters, fixed inputs and discrete states.
-    count : int
-        How many columns there are.
-    outputs : sequence of Place
-        Ports or continuous states, or components of them.
-    drives : sequence of Drive
-        Free input ports that change along the motion.
+    The context has the values that the motion begins with; there are ``count`` columns. The free
+    input ports ``drives`` change along the motion.
     """
 
     def __init__(
@@ -136,22 +126,10 @@ class NativeMotion:
     ) -> None:
         """Begin a motion with the parameters of the context.
 
-        Parameters
-        ----------
-        time : float
-            Where it begins, in seconds.
-        x : ndarray
-            States, and behind them the columns times the sizes of their numbers.
-        weights : ndarray, shape (p, m)
-            How much each component of the variables changes in each column.
-        t_final : float
-            Where the motion ends, in seconds.
-        method : str
-            One that is no obstacle; what "auto" chooses in the first run serves all.
-        tolerances : tuple of float
-            Relative and absolute ones.
-        why : str
-            Nothing; why a motion that is not native is none.
+        ``x`` are states, and behind them the columns times the sizes of their numbers; ``weights``,
+        shape (p, m), how much each component of the variables changes in each column. The method is
+        one that is no obstacle; what "auto" chooses in the first run serves all. ``why`` is empty,
+        or why a motion that is not native is none.
         """
         self._is_open = method == "auto"
         self._pace = Pace(time, t_final)
@@ -181,19 +159,9 @@ class NativeMotion:
     ) -> tuple[list[FloatArray], float, FloatArray]:
         """Go on to a stop, as `SensitivityRun.advance` does.
 
-        Returns
-        -------
-        samples : list of ndarray
-            States and columns at the times that were reached.
-        time : float
-            What was reached, in seconds; before the stop where something unusual is there.
-        x : ndarray
-            States and columns there.
-
-        Raises
-        ------
-        SimulationError
-            When steps lead nowhere.
+        Returns states and columns at the times that were reached, what was reached in seconds,
+        which is before the stop where something unusual is there, and states and columns there.
+        Raises SimulationError when steps lead nowhere.
         """
         samples: list[FloatArray] = []
         while True:
@@ -231,20 +199,8 @@ class NativeMotion:
     ) -> tuple[FloatArray, FloatArray]:
         """Return the outputs at some times, and their derivatives.
 
-        Parameters
-        ----------
-        times : ndarray, shape (k,)
-            The times in seconds.
-        states : ndarray, shape (k, n)
-            The states.
-        columns : ndarray, shape (k, n, m)
-            Their derivatives.
-        weights : ndarray, shape (p, m)
-            Those of the components of the variables.
-
-        Returns
-        -------
-        outputs, slopes : ndarray, shapes (k, p) and (k, p, m)
+        At k times, states have the shape (k, n), their derivatives (k, n, m) and those of the
+        variables (p, m); the results have the shapes (k, p) and (k, p, m).
         """
         own, n = self._own, states.shape[1]
         env = own.fill(self._store)

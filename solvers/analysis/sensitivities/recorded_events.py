@@ -36,20 +36,10 @@ _ALIKE, _ROUNDING = 1e-6, 1e-10
 class Steps:
     """A piece of a run: its steps, how they were tried and from where, and what held meanwhile.
 
-    Attributes
-    ----------
-    spans : ndarray, shape (k, 3)
-        Begin, end, and the latest time to evaluate at.
-    first, last : Instant
-        The values where the piece begins and ends.
-    taken : int
-        How many of the steps begin where steps of the run do.
-    breaks : bool
-        Whether the equations break at its end.
-    begin : float
-        Where one of its last steps begins, in seconds.
-    is_instant : bool
-        Whether it is as short as rounding makes it between events at one instant.
+    ``spans``, shape (k, 3), are begin, end, and the latest time to evaluate at. Between ``first``
+    and ``last``, ``taken`` of the steps begin where steps of the run do. If it ``breaks``, the
+    equations break at its end. One of its last steps begins at ``begin``. A piece ``is_instant`` if
+    it is as short as rounding makes it between events at one instant.
     """
 
     def __init__(self, ledger: Ledger, piece: int) -> None:
@@ -88,25 +78,8 @@ class Steps:
 class RecordedEvents:
     """The events of recorded runs of a context, and their derivatives.
 
-    Parameters
-    ----------
-    context : Context
-        A root context, which all methods change.
-    variables : sequence of Variable
-        The parameters and fixed inputs.
-    attempt : str
-        Beginning of messages.
-    outputs : sequence of Shown, optional
-        What a number is computed from.
-
-    Attributes
-    ----------
-    slopes : EventSlopes
-        What updates do to derivatives.
-    rates : Derivatives
-        The time derivatives of the states.
-    breaks : BreakSlopes
-        The times at which equations break.
+    All methods change the context. Variables are parameters and fixed inputs; a number is computed
+    from ``outputs``.
     """
 
     def __init__(
@@ -129,12 +102,8 @@ class RecordedEvents:
     ) -> Iterator[tuple[Steps, Instant, bool, FloatArray | None]]:
         """Yield the pieces of a run from the last to the first, with the instant before each.
 
-        That is the values there, whether a motion ends there, and by how much a break moves.
-
-        Raises
-        ------
-        EvaluationError
-            When an event coincides with the beginning or the end of the run.
+        That is the values there, whether a motion ends there, and by how much a break moves. Raises
+        EvaluationError when an event coincides with the beginning or the end of the run.
         """
         self._rtol, self._atol = tolerances
         before_start = math.nextafter(start.time, -math.inf)
@@ -180,12 +149,7 @@ class RecordedEvents:
     ) -> tuple[list[list[Jump]], list[int]]:
         """Repeat the updates of an instant, as `EventSlopes.cross` does.
 
-        Returns
-        -------
-        orders : list of list of Jump
-            What they do one after the other, in any order.
-        events : list of int
-            Those whose instant moves.
+        The second result is the events whose instant moves.
         """
         orders = self.slopes.cross(
             before, after, self.rates, self._tolerance, moving=moving, shift=shift

@@ -39,19 +39,8 @@ _KINDS = "unrestricted", "discrete"  # as they run
 class SampledSlopes:
     """The periodic updates of a context, and what they do to derivatives.
 
-    Parameters
-    ----------
-    context : Context
-        A root context; updates change it.
-    keys : sequence of Key
-        The parameters and fixed inputs by which motions are differentiated.
-    attempt : str
-        Beginning of messages.
-
-    Raises
-    ------
-    TraceError
-        When an update cannot be traced.
+    Updates change the context; motions are differentiated by ``keys``, parameters and fixed inputs.
+    Raises TraceError when an update cannot be traced.
     """
 
     _triggers: tuple[type[Trigger], ...] = (Periodic,)
@@ -123,19 +112,9 @@ class SampledSlopes:
     def run(self, slopes: FloatArray, others: FloatArray, tick: float | None = None) -> FloatArray:
         """Run the updates that are due at the time of the context, or at a tick.
 
-        Parameters
-        ----------
-        slopes : ndarray, shape (n + h, m)
-            Derivatives of the states and of the held values.
-        others : ndarray, shape (p, m)
-            Those of the parameters and fixed inputs.
-        tick : float, optional
-            A time at which they are due, a rounding error away from that of the context.
-
-        Returns
-        -------
-        ndarray, shape (n + h, m)
-            The derivatives behind the updates.
+        ``slopes``, shape (n + h, m), are derivatives of the states and of the held values, as is
+        the result, and ``others``, shape (p, m), those of ``keys``. A tick may be a rounding error
+        away from the time of the context.
         """
         due = self._due(self._store.time if tick is None else tick)
         for kind in _KINDS:

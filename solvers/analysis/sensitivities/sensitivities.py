@@ -11,12 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from flexure.diagrams.checks.errors import (
-    EvaluationError,
-    FlexureError,
-    ValueRefusedError,
-    quoted,
-)
+from flexure.diagrams.checks.errors import EvaluationError, FlexureError, ValueRefusedError, quoted
 from flexure.diagrams.contexts.by_path import ByPath
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.contexts.value_places import Way, path_of
@@ -310,21 +305,9 @@ def warn_of_differences(
     second one; two that disagree show nothing. The tolerance of these motions does not follow that
     of the run: looser ones miss every fourth jump at a hundred times, and bends seem to jump.
 
-    Parameters
-    ----------
-    values : ndarray, shape (k,)
-        The largest magnitudes of what was differentiated.
-    slopes : ndarray, shape (k, m)
-        The derivatives.
-    moved : callable
-        ``moved(step)`` computes the same from numbers that are others by a step, shape (m,), at
-        the tolerance `DIFFERENCE_RTOL`.
-    scale : ndarray, shape (m,)
-        The sizes of the numbers.
-    names : list of str
-        What was differentiated.
-    attempt : str
-        Beginning of the message.
+    ``moved(step)`` computes what was differentiated from numbers of sizes ``scale`` that are others
+    by a step, shape (m,), at the tolerance `DIFFERENCE_RTOL`; ``values``, shape (k,), are its
+    largest magnitudes, and ``slopes`` have the shape (k, m).
     """
     direction = np.random.default_rng(0).choice((-1.0, 1.0), len(scale)) * scale
     expected = slopes @ direction

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
+from flexure.blocks import Plant
 from flexure.blocks.multibody import ForceElement
 from flexure.diagrams.checks.arguments import count_of, flag, require
 from flexure.diagrams.checks.errors import EvaluationError, ValueRefusedError, quoted, warn
 from flexure.diagrams.concurrency.one_thread import in_one_thread
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.interface.html import heading
-from flexure.diagrams.interface.lazy_names import Deferred
 from flexure.diagrams.interface.option_names import answers_other_words
 from flexure.diagrams.interface.result_classes import Answer
 from flexure.diagrams.systems.system import System, require_system
@@ -23,20 +24,19 @@ from flexure.diagrams.values.arrays import FloatArray, as_number, check_bounds
 from flexure.diagrams.values.handles import start_context
 from flexure.diagrams.values.tables import Table
 from flexure.solvers.analysis.equations.equations import Variable, find_variables
-from flexure.solvers.analysis.forces_at_rest.misleading_limits import (
-    warn_of_misleading_limits,
-)
-from flexure.solvers.analysis.forces_at_rest.static_coordinates import size_of
+from flexure.solvers.analysis.forces_at_rest.misleading_results import warn_of_misleading_limits
+from flexure.solvers.analysis.forces_at_rest.static_coordinates import StaticCoordinates, size_of
 from flexure.solvers.analysis.forces_at_rest.static_equations import StaticEquations
 from flexure.solvers.analysis.modes.modes import checked_number
 from flexure.solvers.analysis.statics.critical_states import Critical, CriticalStates, Estimate
-from flexure.solvers.analysis.statics.free_motions import motion_in_words
-from flexure.solvers.analysis.statics.nearby_equilibrium import settle
+from flexure.solvers.analysis.statics.nearby_equilibrium import motion_in_words, settle
 
 if TYPE_CHECKING:
-    from flexure.solvers.analysis.statics import buckling_drawings
-else:
-    buckling_drawings = Deferred("flexure.solvers.analysis.statics.buckling_drawings")
+    from matplotlib.animation import FuncAnimation
+    from matplotlib.axes import Axes
+
+    from flexure.solvers.analysis.modes.mode_plots import Shape
+    from flexure.solvers.results.mechanisms.camera import View
 
 _EQUAL = 1e-6  # relative distance of factors that are one
 _SAME = 0.999  # resemblance of shapes that are one
@@ -168,9 +168,83 @@ class Buckling(Answer):
         ]
         return Table(("factor", "linear_factor", "kind", "moves"), rows)
 
-    plot = buckling_drawings.plot_buckling_shape
-    animate = buckling_drawings.animate_buckling
-    _shape_of = buckling_drawings.shape_of_load
+    def plot(
+        self,
+        index: int = 0,
+        plant: Plant | None = None,
+        *,
+        view: View = "auto",
+        ax: Axes | None = None,
+        path: str | Path | None = None,
+    ) -> Axes:
+        """Draw a buckling shape on the mechanism, over the critical state.
+
+        Parameters
+        ----------
+        index : int
+            Number of the critical load.
+        plant : Plant, optional
+            The plant; it may be omitted when the system is one or contains exactly one.
+        view, ax, path
+            As in `plot_mechanism`.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+
+        Raises
+        ------
+        ValueRefusedError
+            When there is no such critical load, or its shape does not move the plant.
+        UnknownNameError
+            When there is no plant, or it is not clear which one is meant.
+
+        Notes
+        -----
+        The amplitude is chosen so that the shape can be seen: about an eighth of the size of the
+        mechanism.
+        """
+        attempt = f"Cannot draw a buckling shape of '{self.context.system.label}'"
+        return buckling_shape(self[index], plant, attempt).plot(view=view, ax=ax, path=path)
+
+    def animate(
+        self,
+        index: int = 0,
+        plant: Plant | None = None,
+        *,
+        path: str | Path | None = None,
+        view: View = "auto",
+        fps: int = 25,
+    ) -> FuncAnimation:
+        """Animate a buckling shape about the critical state.
+
+        Parameters
+        ----------
+        index : int
+            Number of the critical load.
+        plant : Plant, optional
+            The plant; it may be omitted when the system is one or contains exactly one.
+        path, view, fps
+            As in `animate`.
+
+        Returns
+        -------
+        matplotlib.animation.FuncAnimation
+
+        Raises
+        ------
+        ValueRefusedError
+            When there is no such critical load, or its shape does not move the plant.
+        UnknownNameError
+            When there is no plant, or it is not clear which one is meant.
+        """
+        attempt = f"Cannot animate a buckling shape of '{self.context.system.label}'"
+        return buckling_shape(self[index], plant, attempt).animate(path=path, view=view, fps=fps)
+
+    def _shape_of(self, index: int, plant: Plant) -> Shape:
+        """Return the shape of a critical load for a page."""
+        attempt = f"Cannot show a buckling shape of '{self.context.system.label}'"
+        return buckling_shape(self[index], plant, attempt)
 
     def _pieces(self) -> Iterator[str]:
         yield heading("Buckling", self.context.system.label, self.how)
@@ -371,3 +445,24 @@ def _same(one: CriticalLoad, other: CriticalLoad) -> bool:
     a, b = (np.array(list(critical.shape.values())) for critical in (one, other))
     near = abs(one.factor - other.factor) <= _EQUAL * abs(other.factor)
     return bool(near and abs(a @ b) > _SAME * np.linalg.norm(a) * np.linalg.norm(b))
+
+
+def buckling_shape(critical: CriticalLoad, plant: Plant | None, attempt: str) -> Shape:
+    """Return the shape in which a mechanism loses its stiffness."""
+    from flexure.solvers.analysis.modes.mode_plots import Shape
+    from flexure.solvers.results.mechanisms.pictures import chosen_plant
+
+    context = critical.context
+    plant = chosen_plant(plant, context.system, "plot(0, plant)")
+    coordinates = StaticCoordinates(context)
+    motion = np.array([critical.shape[name] for name in coordinates.names])
+    x = context.continuous_state
+
+    def move(part: FloatArray) -> Context:
+        twin = context.clone()
+        twin.continuous_state = coordinates.moved(x, part)
+        return twin
+
+    factor = critical.linear_factor if np.isnan(critical.factor) else critical.factor
+    caption = f"{critical.kind}, factor {factor:.4g}"
+    return Shape(plant, context, motion, move, caption, attempt)

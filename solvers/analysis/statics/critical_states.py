@@ -23,7 +23,7 @@ from flexure.solvers.analysis.forces_at_rest.static_equations import (
     StaticEquations,
     StaticPoint,
 )
-from flexure.solvers.analysis.statics.free_motions import alike
+from flexure.solvers.analysis.statics.nearby_equilibrium import alike
 
 _NEAR = 1e-3  # part of the way to the critical state over which K is compared, and
 _CLOSE = 1e-5  # at the critical state
@@ -65,14 +65,9 @@ class Critical(NamedTuple):
 class CriticalStates:
     """The critical states on the path of equilibria under multiples of a load.
 
-    Parameters
-    ----------
-    equations : StaticEquations
-        The forces, at the equilibrium without the load.
-    step : ndarray
-        What a factor of 1 adds to the variables; its largest number is about 1.
-    size : float
-        Length that counts as much as a radian, in m.
+    The equations are at the equilibrium without the load. A factor of 1 adds ``step``, with a
+    largest number of about 1, to the variables. A length of ``size``, in m, counts as much as a
+    radian.
     """
 
     def __init__(self, equations: StaticEquations, step: FloatArray, size: float) -> None:
@@ -153,10 +148,7 @@ class CriticalStates:
     def first(self, nearest: float) -> Critical | None:
         """Follow the path to where the stiffness vanishes first, whichever shape it has there.
 
-        Parameters
-        ----------
-        nearest : float
-            The linear factor of the smallest magnitude on this side.
+        ``nearest`` is the linear factor of the smallest magnitude on this side.
         """
         here, side = self._origin, float(np.sign(nearest))
         stable = self._negative(here)

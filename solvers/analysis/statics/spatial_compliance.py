@@ -72,14 +72,8 @@ def regular_part(
 ) -> Regular:
     """Return what is left of a compliance beside its free twists and its rigid loads.
 
-    Parameters
-    ----------
-    compliance : ndarray, shape (6, 6)
-        C, right for all loads that do no work on the free twists.
-    free, rigid : ndarray, shapes (6, k), (6, l)
-        Free twists and rigid loads, in columns.
-    length : float
-        Length in m that makes rotations and translations alike.
+    The compliance, shape (6, 6), is right for all loads that do no work on the free twists, which
+    are columns as rigid loads are. ``length``, in m, makes rotations and translations alike.
     """
     scale = np.array([length] * 3 + [1.0] * 3)
     columns = scale[:, np.newaxis]
@@ -176,10 +170,7 @@ def center_of(matrix: FloatArray) -> Center | None:
 
     and the first is symmetric where ``(tr(A) 1 - A) r = -b`` with ``[b]× = B - Bᵀ``.
 
-    Parameters
-    ----------
-    matrix : ndarray, shape (6, 6)
-        A compliance; or a stiffness with translations first.
+    The matrix, shape (6, 6), is a compliance, or a stiffness with translations first.
     """
     A, B, D = matrix[:3, :3], matrix[:3, 3:], matrix[3:, 3:]
     symmetric = (A + A.T) / 2.0

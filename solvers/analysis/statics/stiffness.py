@@ -24,14 +24,13 @@ from flexure.diagrams.systems.system import System, require_system
 from flexure.diagrams.values.arrays import FloatArray, as_number, check_bounds, freeze
 from flexure.diagrams.values.handles import start_context
 from flexure.diagrams.values.tables import Table
-from flexure.solvers.analysis.forces_at_rest.hidden_motions import warn_of_hidden_motions
-from flexure.solvers.analysis.forces_at_rest.misleading_limits import (
+from flexure.solvers.analysis.forces_at_rest.misleading_results import (
+    warn_of_hidden_motions,
     warn_of_misleading_limits,
 )
 from flexure.solvers.analysis.forces_at_rest.static_coordinates import plants_in, trees_of
 from flexure.solvers.analysis.forces_at_rest.static_equations import StaticEquations
-from flexure.solvers.analysis.statics.free_motions import Flexibility, motion_in_words
-from flexure.solvers.analysis.statics.nearby_equilibrium import settle
+from flexure.solvers.analysis.statics.nearby_equilibrium import Flexibility, motion_in_words, settle
 from flexure.solvers.analysis.statics.spatial_compliance import (
     Center,
     Principal,

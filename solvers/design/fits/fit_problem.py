@@ -16,7 +16,7 @@ from flexure.diagrams.contexts.value_places import Way, find_place, path_of, sev
 from flexure.diagrams.values.arrays import FloatArray
 from flexure.diagrams.values.parameters import NumericParameter
 from flexure.solvers.analysis.equations.equations import Variable, find_variables
-from flexure.solvers.analysis.sensitivities.long_motions import LongMotions
+from flexure.solvers.analysis.sensitivities.interpreted_motion import LongMotions
 from flexure.solvers.analysis.sensitivities.motion_derivatives import (
     MotionDerivatives,
     refuse_events,

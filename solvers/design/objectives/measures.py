@@ -23,8 +23,8 @@ from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.contexts.value_places import Way, untied
 from flexure.diagrams.systems.system import System
 from flexure.diagrams.values.arrays import FloatArray
+from flexure.solvers.analysis.frequency.frequency_search import QuadraticSearch
 from flexure.solvers.analysis.frequency.norms import gramian
-from flexure.solvers.analysis.frequency.quadratic_search import QuadraticSearch
 from flexure.solvers.analysis.linear_models.linear_inputs import wire_place
 from flexure.solvers.analysis.linear_models.loop_transfers import before
 from flexure.solvers.analysis.linear_models.poles import Poles, fate, stability

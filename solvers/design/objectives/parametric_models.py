@@ -39,7 +39,6 @@ from flexure.solvers.analysis.equations.equations import (
 )
 from flexure.solvers.analysis.equations.kept_equations import TracedEquations, kept_equations
 from flexure.solvers.analysis.equations.linear_notes import gains
-from flexure.solvers.analysis.equations.second_slopes import SecondSlopes
 from flexure.solvers.analysis.equations.tangents import (
     constraint_ports,
     quaternions_and_locked,
@@ -48,6 +47,7 @@ from flexure.solvers.analysis.equations.tangents import (
 )
 from flexure.solvers.analysis.forces_at_rest.static_coordinates import Indices
 from flexure.solvers.analysis.linear_models.linear_inputs import LinearInputs, closing
+from flexure.solvers.analysis.sampled.parameter_slopes import SecondSlopes
 from flexure.solvers.analysis.statics.stiffness import plant_of
 from flexure.solvers.tracing.exact_jacobian import ExactJacobian, numbers_of, state_keys
 from flexure.solvers.tracing.signals import can_be_read

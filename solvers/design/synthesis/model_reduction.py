@@ -16,8 +16,8 @@ from flexure.diagrams.concurrency.one_thread import in_one_thread
 from flexure.diagrams.concurrency.threads import cached_property
 from flexure.diagrams.interface.result_classes import Answer
 from flexure.diagrams.values.arrays import FloatArray, bounded, freeze
+from flexure.solvers.analysis.frequency.frequency_search import peak_gain
 from flexure.solvers.analysis.frequency.norms import gramian, norms, require_transfer
-from flexure.solvers.analysis.frequency.quadratic_search import peak_gain
 from flexure.solvers.analysis.linear_models.linear_model import LinearModel
 from flexure.solvers.analysis.linear_models.poles import Poles, on_boundary
 from flexure.solvers.analysis.linear_models.realizations import scaling

@@ -13,8 +13,8 @@ from flexure.diagrams.checks.errors import ValueRefusedError
 from flexure.diagrams.concurrency.one_thread import in_one_thread
 from flexure.diagrams.interface.html import Shown, fold, heading
 from flexure.diagrams.values.arrays import bounded, freeze
+from flexure.solvers.analysis.frequency.frequency_search import peak_gain
 from flexure.solvers.analysis.frequency.norms import norms
-from flexure.solvers.analysis.frequency.quadratic_search import peak_gain
 from flexure.solvers.analysis.linear_models.linear_model import LinearModel
 from flexure.solvers.analysis.linear_models.linear_model_tables import poles
 from flexure.solvers.analysis.linear_models.poles import stability

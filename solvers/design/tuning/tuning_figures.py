@@ -11,7 +11,7 @@ import numpy as np
 from flexure.diagrams.drawing.formats.new_figures import new_figure, saved
 from flexure.diagrams.drawing.formats.style import COLORS, GREY, check_file, tidy
 from flexure.diagrams.values.arrays import FloatArray
-from flexure.solvers.analysis.frequency.quadratic_search import QuadraticSearch
+from flexure.solvers.analysis.frequency.frequency_search import QuadraticSearch
 from flexure.solvers.design.objectives.measures import GainMeasure, MarginMeasure
 from flexure.solvers.design.objectives.parametric_models import ParametricModel, Realization
 from flexure.solvers.design.tuning.sampled_models import SampledModel

@@ -311,10 +311,6 @@ class Curve:
         found = self._search(lambda arcs: begins(self.t0[arcs], when)) - 1
         return np.where(found < self.first[:-1], -1, found)
 
-    def _first_after(self, when: FloatArray) -> NDArray[np.intp]:
-        """Return the first arc of each run that ends after a time, or that behind the run."""
-        return self._search(lambda arcs: ~(self.t1[arcs] > when))
-
     def _search(self, early: Callable[[NDArray[np.intp]], NDArray[np.bool_]]) -> NDArray[np.intp]:
         """Return the first arc of each run that is not early, where all before it are."""
         low, high = self.first[:-1].copy(), self.first[1:].copy()
@@ -343,7 +339,8 @@ class Curve:
 
         Where it jumps at these times, the part begins after and ends before the jump.
         """
-        low, high = self._first_after(begin), self._last_before(end) + 1
+        low = self._search(lambda arcs: ~(self.t1[arcs] > begin))  # or that behind the run
+        high = self._last_before(end) + 1
         none = low >= high
         if np.any(none):
             low[none] = np.maximum(self._last_before(begin, or_at=True), self.first[:-1])[none]

@@ -125,22 +125,10 @@ def disturbance_figures(
 ) -> dict[str, FloatArray]:
     """Measure responses to disturbances.
 
-    Parameters
-    ----------
-    y : Curve
-        The responses of N runs.
-    at, target, tolerance : array_like, shape () or (N,)
-        As for `flexure.disturbance_info`; NaN instead of None, and ``at`` is always given.
-    band : float
-        As for `flexure.disturbance_info`.
-    control : Curve, optional
-        The manipulated input.
-
-    Returns
-    -------
-    dict
-        The attributes of `DisturbanceInfo`, arrays of shape (N,); NaN in runs that cannot be
-        measured.
+    ``y`` are the responses of N runs, and ``control`` the manipulated input; all others are as for
+    `flexure.disturbance_info`, shape () or (N,), with NaN instead of None, and ``at`` is always
+    given. The result has the attributes of `DisturbanceInfo`, shape (N,); NaN in runs that cannot
+    be measured.
     """
     at, aim, width = (
         np.broadcast_to(np.asarray(item, dtype=float), len(y)) for item in (at, target, tolerance)

@@ -60,16 +60,12 @@ def _of(function: Callable[..., Any], signals: tuple[Signal, ...], records: Reco
     for index in range(len(found)):
         times, values = records.dense.points(index)
         row = [values[:, column] for column in columns]
-        if all(map(_finite, row)):
+        if all(np.isfinite(each).all() for each in row):
             try:
                 found[index] = function(times, *row)
             except Exception as error:
                 records.fail(index, getattr(function, "__name__", repr(function)), error)
     return found
-
-
-def _finite(values: FloatArray) -> bool:
-    return bool(np.isfinite(values).all())
 
 
 def _of_result(function: Callable[..., Any], records: Records) -> FloatArray:

@@ -59,13 +59,7 @@ class MetricSlopes:
 
     @classmethod
     def of(cls, metric: Metric, records: Records) -> MetricSlopes:
-        """Return the derivative of a metric.
-
-        Raises
-        ------
-        EvaluationError
-            When it has none; the text names the metric.
-        """
+        """Return the derivative of a metric; an EvaluationError names a metric that has none."""
         if metric.functions:
             raise _without(metric, "a function of whole results")
         slopes = cls._nothing(records, float(metric.measure(records)[0]), _instants(metric))

@@ -81,8 +81,7 @@ def step(
     """
     if not is_one_of(name, _STEP_METRICS):
         raise UnknownNameError(
-            f"Cannot measure {name!r} of step responses",
-            remedy=suggestion(name, _STEP_METRICS),
+            f"Cannot measure {name!r} of step responses", remedy=suggestion(name, _STEP_METRICS)
         )
     given = {"at": at, "initial": initial, "final": final, "target": target}
     options = {key: number(key, value) for key, value in given.items() if value is not None}

@@ -139,14 +139,8 @@ def effort_figures(
 ) -> dict[str, FloatArray]:
     """Return the metrics of responses that are integrals of the error, or of the control.
 
-    Parameters
-    ----------
-    y : Curve
-        The responses of N runs.
-    figures : mapping
-        Their `StepFigures`.
-    control : Curve, optional
-        The manipulated input.
+    ``figures`` are the `StepFigures` of the N runs in ``y``, and ``control`` is the manipulated
+    input.
     """
     at, target, final = (figures[name] for name in ("at", "target", "final"))
     found = error_figures(y, at, np.where(np.isnan(target), final, target))
@@ -161,14 +155,8 @@ class StepFigures:
     They are the attributes of `StepInfo` but those of `effort_figures`, arrays of shape (N,); NaN
     in runs that cannot be measured.
 
-    Parameters
-    ----------
-    y : Curve
-        The responses of N runs.
-    at, initial, final, target : array_like, shape () or (N,)
-        As for `flexure.step_info`; NaN instead of None, and ``at`` is always given.
-    band : float
-        As for `flexure.step_info`.
+    ``y`` are the responses of N runs; all others are as for `flexure.step_info`, shape () or (N,),
+    with NaN instead of None, and ``at`` is always given.
     """
 
     def __init__(
@@ -356,20 +344,11 @@ CONTROLS = ("control_variation", "control_peak")
 def error_figures(y: Curve, at: FloatArray, goal: FloatArray) -> dict[str, FloatArray]:
     """Return IAE, ISE and ITAE of goal - y from an instant on.
 
-    Parameters
-    ----------
-    y : Curve
-        The responses of N runs.
-    at, goal : ndarray, shape (N,)
-        When each of them begins, and what it should be.
+    Each of the N runs begins at one of ``at``, and should be at its ``goal``.
     """
     with np.errstate(all="ignore"):  # what cannot be measured becomes NaN
         e = y.between(at, y.stop).moved(-goal)
-        return {
-            "iae": reductions.iae(e),
-            "ise": reductions.ise(e),
-            "itae": reductions.itae(e, at),
-        }
+        return {"iae": reductions.iae(e), "ise": reductions.ise(e), "itae": reductions.itae(e, at)}
 
 
 def control_figures(u: Curve, at: FloatArray) -> dict[str, FloatArray]:

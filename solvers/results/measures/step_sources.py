@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import NamedTuple
 
 from flexure.blocks.signals.sources import Constant, Step
@@ -36,12 +37,7 @@ class StepFinder:
     ``setpoint`` and ``measurement``, the latter wired to the signal. It counts when it comes from
     a `Step` at the very instant of the step, or does not change and no source breaks.
 
-    Parameters
-    ----------
-    system : System
-        The root of the contexts.
-    reader : Reader
-        The signal, of which the first component counts.
+    Contexts have the system as root. Of the signal, the first component counts.
     """
 
     def __init__(self, system: System, reader: Reader) -> None:
@@ -69,23 +65,18 @@ class StepFinder:
     def find(self, context: Context, start: float, end: float, at: float | None) -> StepInput:
         """Return the step within a record.
 
-        Parameters
-        ----------
-        context : Context
-            A root context with the parameters and inputs of the run; its time is changed.
-        start, end : float
-            Begin and end of the record in seconds.
-        at : float or None
-            The instant of the step, where it is known.
-
-        Raises
-        ------
-        ValueRefusedError
-            When sources break at different times and the instant is not given.
+        The root context has the parameters and inputs of the run; its time is changed. The record
+        begins and ends at ``start`` and ``end``. Raises ValueRefusedError when sources break at
+        different times and the instant ``at`` is not given.
         """
         breaks = self._instants(context, self.sources, start, end)
         at = _only_instant(breaks, start) if at is None else at
-        return StepInput(at, self._target(context, start, end, at, bool(breaks)))
+
+        def asks(own: list[float]) -> bool:
+            """Return whether the setpoint says without any doubt what the step asks for."""
+            return own == [at] or not (own or breaks or at != start)
+
+        return StepInput(at, self._setpoint(context, start, end, at, asks))
 
     def find_disturbance(
         self, context: Context, start: float, end: float, at: float | None
@@ -95,21 +86,13 @@ class StepFinder:
         The disturbance is the break of a source that is no setpoint. The signal belongs to the
         setpoint of its controller, which counts unless it moves at that instant.
 
-        Parameters
-        ----------
-        context, start, end, at
-            As for `find`.
-
-        Raises
-        ------
-        ValueRefusedError
-            When sources break at different times and the instant is not given.
+        Arguments and errors are those of `find`.
         """
         held = {self._layout.slot_leaf[slot] for slot in self.setpoints}
         others = [k for k in self.sources if k not in held]
         if at is None:
             at = _only_instant(self._instants(context, others, start, end), start)
-        return StepInput(at, self._setpoint(context, start, end, at))
+        return StepInput(at, self._setpoint(context, start, end, at, lambda own: at not in own))
 
     def _instants(
         self, context: Context, sources: list[int], start: float, end: float
@@ -121,24 +104,15 @@ class StepFinder:
             breaks |= dict.fromkeys(_breaks(context, k, start, end), name) | breaks
         return breaks
 
-    def _setpoint(self, context: Context, start: float, end: float, at: float) -> float:
-        """Return the setpoint at a time, NaN where it moves then or is not known."""
-        if len(self.setpoints) != 1:
-            return math.nan
-        (slot,) = self.setpoints
-        k = self._layout.slot_leaf[slot]
-        if k >= 0:
-            if not isinstance(self._layout.leaves[k], (Step, Constant)):
-                return math.nan
-            if at in _breaks(context, k, start, end):
-                return math.nan
-        context.time = at
-        return float(context.store.value(slot)[self._component])
-
-    def _target(
-        self, context: Context, start: float, end: float, at: float, disturbed: bool
+    def _setpoint(
+        self,
+        context: Context,
+        start: float,
+        end: float,
+        at: float,
+        counts: Callable[[list[float]], bool],
     ) -> float:
-        """Return the value that a step at a time asks for; NaN when there is any doubt."""
+        """Return the setpoint at a time; NaN if it is unknown, or its breaks speak against it."""
         if len(self.setpoints) != 1:
             return math.nan
         (slot,) = self.setpoints
@@ -148,7 +122,7 @@ class StepFinder:
             if not isinstance(self._layout.leaves[k], (Step, Constant)):
                 return math.nan
             own = _breaks(context, k, start, end)
-        if own != [at] and (own or disturbed or at != start):
+        if not counts(own):
             return math.nan
         context.time = at
         return float(context.store.value(slot)[self._component])

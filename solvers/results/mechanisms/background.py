@@ -28,12 +28,7 @@ def nice_step(extent: float) -> float:
 class Floor:
     """The ground below a mechanism: a grid, with numbers along the edges near the viewer.
 
-    Parameters
-    ----------
-    points : array, shape (n, 3)
-        What stands on it, in the world.
-    height : float or None
-        Where it is; below all points when None.
+    The points, shape (n, 3), stand on it, in the world; without a height, it is below all of them.
     """
 
     def __init__(self, points: FloatArray, height: float | None) -> None:
@@ -55,8 +50,7 @@ class Floor:
         """Return the coordinates along an axis where lines of the grid are."""
         first = np.ceil(self.low[axis] / self.step - 1e-6)
         last = np.floor(self.high[axis] / self.step + 1e-6)
-        found: FloatArray = self.step * np.arange(first, last + 1.0)
-        return found
+        return np.asarray(self.step * np.arange(first, last + 1.0))
 
     def lines(self) -> list[FloatArray]:
         """Return the lines of the grid, in the world."""

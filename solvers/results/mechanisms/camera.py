@@ -26,10 +26,7 @@ _STILL = 1e-9  # of the largest motion
 class Camera:
     """Projects points of the world on the plane of the picture, without perspective.
 
-    Parameters
-    ----------
-    view : str or tuple of float
-        A side, ``"corner"``, or azimuth and elevation of the viewer in degrees.
+    The view is a side, ``"corner"``, or azimuth and elevation of the viewer in degrees.
     """
 
     def __init__(self, view: View) -> None:
@@ -52,8 +49,7 @@ class Camera:
 
     def __call__(self, points: FloatArray) -> FloatArray:
         """Return points, or directions, of the world to the right, upwards and to the viewer."""
-        seen: FloatArray = points @ self.axes.T
-        return seen
+        return np.asarray(points @ self.axes.T)
 
 
 def chosen_view(view: View, plant: Plant, context: Context) -> View:
@@ -71,13 +67,7 @@ def chosen_view(view: View, plant: Plant, context: Context) -> View:
 
 
 class Frame(NamedTuple):
-    """A rectangle of the plane of the picture, in m.
-
-    Attributes
-    ----------
-    center, half : array, shape (2,)
-        Its center, and half of its sides.
-    """
+    """A rectangle of the plane of the picture, in m, by its center and half of its sides."""
 
     center: FloatArray
     half: FloatArray

@@ -1,20 +1,26 @@
-"""A scene as artists of Matplotlib, which move from picture to picture."""
+"""A scene as artists of Matplotlib, which move from picture to picture and are painted by depth.
+
+Convex things are painted from behind. Two of them have a plane between them, and the one on the
+viewer's side of it hides the other. For solids it is a face of one of them, which is looked for;
+where they go into each other, it is the face that comes closest. Lines have no faces; they are in
+front of solids that they enter, so that ends can be seen. Where nothing is between two things, or
+where each hides another one in a circle, the one whose center is farther away comes first.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from flexure.diagrams.drawing.formats.style import BLUE, GREEN, GREY, ORANGE, PURPLE, RED
 from flexure.diagrams.values.arrays import FloatArray
 from flexure.solvers.results.mechanisms.camera import Camera
-from flexure.solvers.results.mechanisms.depth_order import Seen, painting_order
 from flexure.solvers.results.mechanisms.facets import Piece, face_normals
+from flexure.solvers.results.mechanisms.flexure_shapes import StressColors
 from flexure.solvers.results.mechanisms.mechanism_lines import DIRECTIONS, ELEMENTS, Stroke, placed
 from flexure.solvers.results.mechanisms.scene import Scene
-from flexure.solvers.results.mechanisms.stress_colors import StressColors
 
 BONE, SPRING, METAL, INK = BLUE, ORANGE, GREY, "#444444"
 FORCE, TRACE = RED, PURPLE
@@ -25,10 +31,13 @@ _COILS = 8
 _PIN = 0.02  # of that size: an axis that looks shorter is a pin
 _LIGHT = np.array([-0.35, 0.55, 0.76])  # from there it comes: to the right, upwards, to the viewer
 _DARKEST, _EDGE = 0.7, 0.7  # of a color: where no light falls, and edges of faces
+ARROW = 0.22  # length of that of the largest force, as a part of the picture
 _NO_PLANES = np.empty((0, 4))
 _BELOW, _THINGS, _ABOVE = 1.0, 2.0, 3.0  # orders of drawing
 _BETWEEN = 0.01  # two drawings behind another one, at least
 _PALE = 0.3  # how opaque these are
+_EDGE_ON = 1e-9  # of a normal
+_TOUCHING = 1e-4  # of the size of the picture
 _STYLES: dict[str, dict[str, Any]] = {
     "bone": {"color": BONE, "linewidth": 3.0, "solid_capstyle": "round"},
     "dot": {"color": BONE, "marker": "o", "markersize": 9, "linestyle": "none"},
@@ -47,6 +56,69 @@ _STYLES: dict[str, dict[str, Any]] = {
 }
 
 
+class Seen(NamedTuple):
+    """A convex thing as the camera sees it."""
+
+    hull: FloatArray  # points to the right, upwards and to the viewer, shape (n, 3)
+    # Outward normals n and distances d, n x <= d, along the same axes; k = 0 for a line,
+    # shape (k, 4).
+    planes: FloatArray
+
+
+def painting_order(things: Sequence[Seen]) -> list[int]:
+    """Return the numbers of things, those behind first."""
+    count = len(things)
+    if count < 2:
+        return list(range(count))
+    low = np.array([each.hull.min(axis=0) for each in things])
+    high = np.array([each.hull.max(axis=0) for each in things])
+    touching = _TOUCHING * float(np.max(high - low))
+    depth = np.array([each.hull[:, 2].mean() for each in things])
+    apart, sign = _separations(things)
+    flat = np.array([not len(each.planes) for each in things])
+    best = np.where(apart >= apart.T, apart, apart.T)
+    # Whether j is in front of i (1), behind (-1), or neither (0).
+    front = np.where(apart >= apart.T, sign, -sign.T)
+    entered = (best < -touching) & (flat != flat[:, None])
+    front = np.where(entered, np.where(flat[None, :], 1, -1), front)
+    overlap = np.all(
+        (low[:, None, :2] < high[None, :, :2]) & (low[None, :, :2] < high[:, None, :2]), axis=2
+    )
+    front = np.where(overlap & ~(flat & flat[:, None]), front, 0)
+    np.fill_diagonal(front, 0)
+    hidden_by = front == 1  # [i, j]: i is painted before j
+    waiting = hidden_by.sum(axis=0)
+    left = np.ones(count, dtype=bool)
+    order: list[int] = []
+    while len(order) < count:
+        ready = left & (waiting == 0)
+        candidates = np.flatnonzero(ready if ready.any() else left)
+        chosen = int(candidates[np.argmin(depth[candidates])])
+        left[chosen] = False
+        waiting -= hidden_by[chosen]
+        order.append(chosen)
+    return order
+
+
+def _separations(things: Sequence[Seen]) -> tuple[FloatArray, FloatArray]:
+    """Return how far each thing lies beyond the best face of each other, and where that looks."""
+    # The second array is 1 where that face looks at the viewer, -1 where it looks away, 0 if
+    # neither.
+    points = np.concatenate([each.hull for each in things])
+    starts = np.cumsum([0, *(len(each.hull) for each in things[:-1])])
+    apart = np.full((len(things), len(things)), -np.inf)
+    sign = np.zeros_like(apart)
+    for k, each in enumerate(things):
+        if len(each.planes):
+            beyond = each.planes[:, :3] @ points.T - each.planes[:, 3:]
+            nearest = np.minimum.reduceat(beyond, starts, axis=1)
+            best = np.argmax(nearest, axis=0)
+            apart[k] = np.take_along_axis(nearest, best[None], axis=0)[0]
+            toward = each.planes[best, 2]
+            sign[k] = np.where(np.abs(toward) > _EDGE_ON, np.sign(toward), 0.0)
+    return apart, sign
+
+
 def shades(normals: FloatArray, color: str, is_shaded: bool = True) -> FloatArray:
     """Return the colors of faces of one color, by their normals as the camera sees them.
 
@@ -54,15 +126,9 @@ def shades(normals: FloatArray, color: str, is_shaded: bool = True) -> FloatArra
     all have it where there are no shades.
     """
     base = np.array([int(color[k : k + 2], 16) for k in (1, 3, 5)]) / 255.0
-    light = _light(normals) if is_shaded else np.ones(len(normals))
-    found: FloatArray = (_DARKEST + (1.0 - _DARKEST) * light)[:, None] * base
-    return found
-
-
-def _light(normals: FloatArray) -> FloatArray:
-    """Return how much of the light falls on faces."""
-    found: FloatArray = np.maximum(normals @ (_LIGHT / np.linalg.norm(_LIGHT)), 0.0)
-    return found
+    light = np.maximum(normals @ (_LIGHT / np.linalg.norm(_LIGHT)), 0.0)
+    shade = _DARKEST + (1.0 - _DARKEST) * light if is_shaded else np.ones(len(normals))
+    return np.asarray(shade[:, None] * base)
 
 
 class SeenPiece:
@@ -96,22 +162,9 @@ class SeenPiece:
 class Drawing:
     """The artists of a scene.
 
-    Parameters
-    ----------
-    scene : Scene
-        What to draw.
-    camera : Camera
-        From where.
-    ax : matplotlib.axes.Axes
-        Where.
-    size : float
-        The larger side of the picture in m.
-    largest : float
-        The largest force, which gets an arrow of a fifth of the picture; 0 for no arrows.
-    traces : array, shape (points, count, 3)
-        Paths in the world; that of each picture ends in its last point.
-    colors : StressColors, optional
-        Those of stresses.
+    ``size`` is the larger side of the picture in m; the largest force gets an arrow of a fifth of
+    it, or 0 is given for no arrows. Traces, shape (points, count, 3), are paths in the world; that
+    of each picture ends in its last point.
     """
 
     def __init__(
@@ -189,10 +242,7 @@ class Drawing:
     def put_behind(self, place: float) -> None:
         """Show what was moved behind other drawings, pale but for flexures.
 
-        Parameters
-        ----------
-        place : float
-            Between 0 and 1, the larger the nearer.
+        The place is between 0 and 1, the larger the nearer.
         """
         for number, artist in enumerate([*self._faces, *self._lines]):
             is_ribbon = len(self.scene.pieces) <= number < len(self._faces)
@@ -230,10 +280,6 @@ class Drawing:
             ends = self.camera(np.array([start, start + self._scale * force]))[:, :2]
             arrow.set_positions(*ends)
             arrow.set_visible(bool(np.linalg.norm(ends[1] - ends[0]) > 0.01 * self.size))
-
-
-#: Length of the arrow of the largest force, as a part of the picture.
-ARROW = 0.22
 
 
 def _line(ax: Any, kind: str) -> Any:

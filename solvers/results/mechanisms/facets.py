@@ -43,8 +43,7 @@ class Piece:
     def reach(self) -> FloatArray:
         """The vertices that are farthest in some direction, which a camera has to show."""
         rows = np.unique(np.argmax(self.vertices @ _DIRECTIONS.T, axis=0))
-        found: FloatArray = self.vertices[rows]
-        return found
+        return np.asarray(self.vertices[rows])
 
     def contains(self, point: FloatArray, tolerance: float) -> bool:
         """Return whether a point of the body is in the piece, or on it."""
@@ -171,8 +170,7 @@ def face_normals(points: FloatArray, faces: Faces) -> FloatArray:
     first, second, third = (points[[face[k] for face in faces]] for k in range(3))
     normals = np.cross(second - first, third - first)
     lengths = np.linalg.norm(normals, axis=1, keepdims=True)
-    unit: FloatArray = normals / np.where(lengths > 0.0, lengths, 1.0)
-    return unit
+    return np.asarray(normals / np.where(lengths > 0.0, lengths, 1.0))
 
 
 def _planes(vertices: FloatArray, normals: FloatArray) -> FloatArray:

@@ -46,7 +46,8 @@ def strokes(plant: Plant, context: Context) -> list[Stroke]:
     """
     hubs, ends = _landmarks(plant, context)
     world = _Covered(plant, 0)
-    supports = [end for end in _unique(ends[0]) if not world.covers(end)]
+    different = {tuple(end.tolist()): end for end in ends[0]}.values()
+    supports = [end for end in different if not world.covers(end)]
     found = [Stroke((0,), np.array([end]), "ground") for end in supports]
     for number, (joint, is_free) in hubs.items():
         shape = _Covered(plant, number)
@@ -132,10 +133,6 @@ def _distance(point: FloatArray, rod: FloatArray) -> float:
     return float(np.linalg.norm(point - rod[0] - share * along))
 
 
-def _unique(points: Sequence[FloatArray]) -> list[FloatArray]:
-    return list({tuple(point.tolist()): point for point in points}.values())
-
-
 def _landmarks(
     plant: Plant, context: Context
 ) -> tuple[dict[int, tuple[FloatArray, bool]], dict[int, list[FloatArray]]]:
@@ -188,8 +185,7 @@ def placed(stroke: Stroke, poses: FloatArray) -> FloatArray:
     """Return points on bodies in the world, for poses of all bodies, of shape (..., bodies, 12)."""
     numbers = list(stroke.bodies)
     R = poses[..., numbers, :9].reshape(*poses.shape[:-2], len(numbers), 3, 3)
-    points: FloatArray = poses[..., numbers, 9:] + np.einsum("...kij,kj->...ki", R, stroke.points)
-    return points
+    return np.asarray(poses[..., numbers, 9:] + np.einsum("...kij,kj->...ki", R, stroke.points))
 
 
 def carried(body: int, points: FloatArray, poses: FloatArray) -> FloatArray:

@@ -1,4 +1,4 @@
-"""A picture of a scene: camera, limits, background and drawing, for one pose or many."""
+"""Pictures of plants: camera, limits, background and drawing, for one pose or many."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,10 +14,11 @@ import numpy as np
 from flexure.blocks import Plant
 from flexure.blocks.multibody import Body
 from flexure.blocks.multibody.bodies.bodies import Frame, FrameLike, as_frame
-from flexure.diagrams.checks.arguments import flag, items_of
+from flexure.diagrams.checks.arguments import check_axes, flag, items_of
 from flexure.diagrams.checks.errors import DeclarationError, UnknownNameError
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.drawing.arrangement.text import text_width
+from flexure.diagrams.drawing.formats.new_figures import axes_or_new, saved
 from flexure.diagrams.drawing.formats.style import check_title
 from flexure.diagrams.systems.system import System, way_to_a_system
 from flexure.diagrams.values.arrays import FloatArray, bounded, check_bounds
@@ -29,10 +31,9 @@ from flexure.solvers.results.mechanisms.background import (
 )
 from flexure.solvers.results.mechanisms.camera import Camera, View, chosen_view, framed
 from flexure.solvers.results.mechanisms.drawing import ARROW, METAL, Drawing
-from flexure.solvers.results.mechanisms.flexure_shapes import Ribbon, ribbons
+from flexure.solvers.results.mechanisms.flexure_shapes import Ribbon, StressColors, ribbons
 from flexure.solvers.results.mechanisms.mechanism_lines import carried
-from flexure.solvers.results.mechanisms.scene import Scene, make_scene
-from flexure.solvers.results.mechanisms.stress_colors import StressColors
+from flexure.solvers.results.mechanisms.scene import Scene, force_arrows, make_scene
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -191,6 +192,13 @@ def require_plant(plant: object) -> None:
         )
 
 
+def chosen_plant(plant: Plant | None, system: System, call: str) -> Plant:
+    """Return a plant, or the only one in a diagram when there is none."""
+    plant = only_plant(system, call) if plant is None else plant
+    require_plant(plant)
+    return plant
+
+
 def only_plant(system: System, call: str) -> Plant:
     """Return the plant in a diagram; ``call`` is how another one is named."""
     found = []
@@ -232,6 +240,14 @@ def stressed(plant: Plant, context: Context, stress: bool) -> list[Ribbon] | Non
     return found
 
 
+def stresses_in(plant: Plant, contexts: Sequence[Context], stress: bool) -> list[FloatArray] | None:
+    """Return the stresses of all flexures in several contexts, if they are asked for."""
+    found = stressed(plant, contexts[0], stress)
+    if found is None:
+        return None
+    return [np.array([each.stress_port.eval(context) for context in contexts]) for each in found]
+
+
 def nothing_to_color(label: str) -> DeclarationError:
     """Return the error about stresses of a system without flexures."""
     return DeclarationError(
@@ -253,3 +269,111 @@ def traced_frames(
             owner = "this plant" if len(plants) == 1 else "its plants"
             raise UnknownNameError(attempt, expected=f"{wanted} of {owner}", found=repr(frame))
     return [[each for each in frames if each.body in plant.bodies] for plant in plants]
+
+
+def plot_mechanism(
+    plant: Plant,
+    context: Context,
+    *,
+    view: View = "auto",
+    forces: bool = False,
+    stress: bool = False,
+    ground: float | None = None,
+    title: str | None = None,
+    ax: Axes | None = None,
+    path: str | Path | None = None,
+) -> Axes:
+    """Draw a plant: its bodies, joints and force elements.
+
+    Parameters
+    ----------
+    plant : Plant
+        The plant.
+    context : Context
+        Gives the positions: a context of the plant, or of a diagram around it.
+    view : str or tuple of float
+        A side, ``"xz"`` (seen against y, z upwards), ``"yz"`` or ``"xy"``; ``"corner"`` for a view
+        from above and aside; or azimuth and elevation of the viewer in degrees. ``"auto"`` is the
+        side ``"xz"`` or ``"yz"`` for a mechanism that moves in this plane, else a corner.
+    forces : bool
+        Whether the forces of elements on bodies are drawn as arrows, with a scale; moments are not.
+    stress : bool
+        Whether flexures are colored by the equivalent stress along them, with a scale. It ends at
+        the least yield strength, beyond which they are red, where all materials have one, and at
+        the greatest stress otherwise.
+    ground : float, optional
+        Height of the ground in m. From a side none is drawn when omitted, and from a corner there
+        is a floor below everything.
+    title : str, optional
+        Title of the picture.
+    ax : matplotlib.axes.Axes, optional
+        Where to draw; a new figure when omitted.
+    path : str or Path, optional
+        Where to save the figure.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Raises
+    ------
+    DeclarationError
+        When it is no plant, there is no such side, or no flexure that could be colored.
+
+    See Also
+    --------
+    animate : The motion in a simulation.
+    page : An interactive page.
+
+    Notes
+    -----
+    Beams and notch hinges are drawn with their thickness and width, bent as cubic curves
+    between their ends, and between the nodes of divided beams. Springs are coils, dampers are
+    cylinders with a piston, and the frames of bushings their axes. The axes of joints are chain
+    lines, and a `DoorHinge` has a knuckle at each end of its own. See `BodyShape` for shapes.
+
+    Examples
+    --------
+    >>> import flexure as fx
+    >>> builder = fx.PlantBuilder("door", gravity=(0.0, 0.0, 0.0))
+    >>> panel = builder.add_body("panel", fx.SpatialInertia.point_mass(2.0), com=(0.5, 0.0, 0.0))
+    >>> axis = builder.add_joint(fx.RevoluteJoint("axis", builder.world, panel, axis=(0, 0, 1)))
+    >>> spring = fx.JointSpring("spring", axis, stiffness=50.0, damping=0.5)
+    >>> _ = builder.add_force_element(spring)
+    >>> door = builder.build()
+    >>> axes = fx.plot_mechanism(door, door.create_default_context(), view="xy")
+    >>> axes.get_xlabel()
+    'x in m'
+    """
+    require_plant(plant)
+    check_axes(ax, f"Cannot draw '{plant.label}'")
+    with_forces, height, caption = checked_options(plant, forces, ground, title)
+    poses = poses_in(plant, [context])
+    acting = _forces_in(plant, context) if with_forces else None
+    stresses = stresses_in(plant, [context], stress)
+    motion = Motion(plant, context, poses, [caption], acting, stresses=stresses)
+    return drawn(motion, ax, path, view=view, ground=height)
+
+
+def drawn(
+    motion: Motion,
+    ax: Axes | None,
+    path: str | Path | None,
+    *,
+    view: View,
+    ground: float | None = None,
+) -> Axes:
+    """Draw all moments of a motion over each other, the last one in front, and save the figure."""
+    own = ax is None
+    ax = axes_or_new(ax)
+    picture = Picture(motion, ax, view=view, ground=ground)
+    if own:
+        ax.figure.figure.set_size_inches(*picture.inches)
+    picture.show_all()
+    return saved(ax, path)
+
+
+def _forces_in(plant: Plant, context: Context) -> FloatArray:
+    """Return the forces at all arrows of a scene, of shape (1, arrows, 3)."""
+    ports = [each.element.force_ports[each.attachment] for each in force_arrows(plant, context)]
+    return np.asarray(np.array([port.eval(context)[3:] for port in ports]).reshape(1, -1, 3))

@@ -69,14 +69,8 @@ class Scene:
 def make_scene(plant: Plant, context: Context, poses: FloatArray) -> Scene:
     """Return what is shown of a plant.
 
-    Parameters
-    ----------
-    plant : Plant
-        The plant.
-    context : Context
-        Gives the places on the bodies.
-    poses : array, shape (count, bodies, 12)
-        For each moment and body the rotation matrix row by row, then the position.
+    The context gives the places on the bodies. Poses, shape (count, bodies, 12), have for each
+    moment and body the rotation matrix row by row, then the position.
     """
     pieces = _body_pieces(plant)
     lines, beams = strokes(plant, context), ribbons(plant, context)

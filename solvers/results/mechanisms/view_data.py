@@ -14,10 +14,9 @@ import numpy as np
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.values.arrays import FloatArray
 from flexure.solvers.results.mechanisms.camera import Camera, View, chosen_view
-from flexure.solvers.results.mechanisms.flexure_shapes import BEAM, Ribbon
+from flexure.solvers.results.mechanisms.flexure_shapes import BEAM, Ribbon, color_table
 from flexure.solvers.results.mechanisms.pictures import Motion
 from flexure.solvers.results.mechanisms.scene import Scene, make_scene
-from flexure.solvers.results.mechanisms.stress_colors import color_table
 
 _DIGITS = 7  # of lengths, as parts of the size
 _MOST_NUMBERS = 400_000  # of a motion: about 3 MB
@@ -35,25 +34,11 @@ def view_data(
 ) -> dict[str, Any]:
     """Return what ``mountMechanism`` of ``mechanism_view.js`` draws.
 
-    Parameters
-    ----------
-    motion : Motion
-        The plant, the places on its bodies, and poses by which sizes are chosen.
-    signals : sequence of str or None
-        For each body the path of its pose; None for the world.
-    forces : sequence of str
-        For each arrow of the scene the path of the spatial force; none to draw no arrows.
-    stresses : sequence of str
-        For each ribbon of the scene the path of its stress; none to draw them without its colors.
-    strengths : sequence of str
-        For each of them the path of the yield strength, "" where a page has none.
-    view, ground
-        As for `plot_mechanism`.
-
-    Returns
-    -------
-    dict
-        Plain data: pieces, strokes, ribbons, arrows and traces, each with its numbers of bodies.
+    The poses of the motion are those by which sizes are chosen. Paths are, for each body, that of
+    its pose, None for the world (``signals``); for each arrow of the scene that of the spatial
+    force, none to draw no arrows; for each ribbon that of its stress, none to draw them without its
+    colors, and that of the yield strength, "" where a page has none. The result is plain data:
+    pieces, strokes, ribbons, arrows and traces, each with its numbers of bodies.
     """
     scene = make_scene(motion.plant, motion.context, motion.poses)
     camera = Camera(chosen_view(view, motion.plant, motion.context))
@@ -125,8 +110,7 @@ def _stress(
 
 def _rounded(numbers: FloatArray, step: float) -> FloatArray:
     """Return numbers with as many digits as can be seen."""
-    rounded: FloatArray = np.round(numbers, int(-np.floor(np.log10(step)))) + 0.0
-    return rounded
+    return np.asarray(np.round(numbers, int(-np.floor(np.log10(step)))) + 0.0)
 
 
 def _plain(numbers: FloatArray, step: float) -> Any:

@@ -46,17 +46,9 @@ def place_labels(
     Labels of points outside of the axes are left out. The limits of the axes, and what is beside
     them, should not change afterwards.
 
-    Parameters
-    ----------
-    ax : matplotlib.axes.Axes
-        Where to write.
-    labels : sequence of Label
-        What to write.
-    curves : sequence of matplotlib.lines.Line2D
-        What to leave visible. Other lines are covered where that brings a text nearer.
-    outside : bool
-        Whether texts without a free place near their points go to a legend beside the axes;
-        otherwise they are where they cover the least.
+    Only ``curves`` are left visible: other lines are covered where that brings a text nearer. With
+    ``outside``, texts without a free place near their points go to a legend beside the axes;
+    otherwise they are where they cover the least.
     """
     (left, right), (low, high) = sorted(ax.get_xlim()), sorted(ax.get_ylim())
     labels = [la for la in labels if left <= la.at[0] <= right and low <= la.at[1] <= high]
@@ -104,7 +96,8 @@ class _Crowd:
         boxes = [each for each in (*ax.texts, ax.get_legend()) if each is not None]
         for box in boxes:
             if getattr(box, "get_text", lambda: "legend")():
-                self._mark_box(box.get_window_extent(self.renderer))
+                extent = box.get_window_extent(self.renderer)
+                self._mark_rectangle(extent.p0, extent.p1)
         self.texts: list[FloatArray] = []
 
     def write(self, label: Label, any_place: bool) -> list[Any]:
@@ -219,9 +212,6 @@ class _Crowd:
         x, y = np.meshgrid(around, around)
         disc = np.column_stack([x.ravel(), y.ravel()])
         self._mark(self.taken, point + disc[np.hypot(*disc.T) <= _DOT * self.scale])
-
-    def _mark_box(self, box: Any) -> None:
-        self._mark_rectangle(np.array([box.x0, box.y0]), np.array([box.x1, box.y1]))
 
     def _mark_rectangle(self, first: FloatArray, last: FloatArray) -> None:
         start = np.clip(np.floor((first - self.corner) / self.cell), 0, self.shape).astype(int)

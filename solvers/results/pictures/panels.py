@@ -96,12 +96,7 @@ class Panel:
 class Scales:
     """The units in which people want to see numbers.
 
-    Parameters
-    ----------
-    units : mapping of str to str, optional
-        Units by the units in their place, as ``{"rad": "deg"}``.
-    attempt : str
-        What is attempted, for messages.
+    Units replace those in their place, as in ``{"rad": "deg"}``.
     """
 
     def __init__(self, units: Any, attempt: str) -> None:
@@ -129,18 +124,7 @@ def arrange(
     same unit share a panel; one whose components have different units is divided, and one without
     a unit has a panel of its own, but for signals that must have the same unit, whatever it is.
 
-    Parameters
-    ----------
-    system : System
-        Where signals are looked up.
-    signals : sequence of Signal or of sequences of them
-        What to show.
-    scales : Scales
-        In which units.
-    attempt : str
-        For messages.
-    together : bool
-        Whether there is one panel for all.
+    ``together`` asks for one panel for all.
     """
     known = known_units(system)
     items = list(signals)

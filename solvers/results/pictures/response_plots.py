@@ -9,14 +9,7 @@ import numpy as np
 
 from flexure.diagrams.checks.arguments import check_axes
 from flexure.diagrams.drawing.formats.new_figures import axes_or_new, saved
-from flexure.diagrams.drawing.formats.style import (
-    BLUE,
-    GREY,
-    ORANGE,
-    check_file,
-    name_axis,
-    tidy,
-)
+from flexure.diagrams.drawing.formats.style import BLUE, GREY, ORANGE, check_file, name_axis, tidy
 from flexure.solvers.results.pictures.free_labels import Label, place_labels
 
 if TYPE_CHECKING:

@@ -14,13 +14,13 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from flexure.solvers.pages import pages
-    from flexure.solvers.results.pictures import energy_plots, phase_plots
+    from flexure.solvers.results.pictures import energy_plots, signal_plots
     from flexure.solvers.results.records import spectra
     from flexure.solvers.results.records.result import SimulationResult
 else:
     energy_plots = Deferred("flexure.solvers.results.pictures.energy_plots")
     pages = Deferred("flexure.solvers.pages.pages")
-    phase_plots = Deferred("flexure.solvers.results.pictures.phase_plots")
+    signal_plots = Deferred("flexure.solvers.results.pictures.signal_plots")
     spectra = Deferred("flexure.solvers.results.records.spectra")
 
 
@@ -75,7 +75,7 @@ class ResultPictures:
         return plot_signals({"": run}, signals, attempt, units=units, title=title, ax=ax, path=path)
 
     page = pages.page_of
-    plot_phase = phase_plots.plot_phase
+    plot_phase = signal_plots.plot_phase
     plot_energy = energy_plots.plot_energy
     spectrum = spectra.spectrum
 

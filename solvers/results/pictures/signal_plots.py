@@ -1,15 +1,22 @@
-"""Pictures of signals over time: those of one run, or of several runs in the same axes."""
+"""Pictures of signals over time, of one run or of several, and over each other."""
 
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from flexure.diagrams.checks.arguments import are_axes, items_of, require
+from flexure.diagrams.checks.arguments import (
+    are_axes,
+    can_be_written,
+    check_axes,
+    items_of,
+    mapping,
+    require,
+)
 from flexure.diagrams.checks.errors import ValueRefusedError, quoted
 from flexure.diagrams.contexts.value_places import path_of
 from flexure.diagrams.drawing.formats.new_figures import new_figure, saved
@@ -31,8 +38,10 @@ from flexure.diagrams.systems.leaf import LeafSystem
 from flexure.diagrams.systems.system import System, each_system
 from flexure.diagrams.values.arrays import FloatArray
 from flexure.diagrams.values.events import Periodic
+from flexure.solvers.results.measures.step_responses import require_single
 from flexure.solvers.results.pictures.free_labels import Label, place_labels
 from flexure.solvers.results.pictures.panels import Curve, Panel, Scales, arrange
+from flexure.solvers.results.pictures.result_pictures import ResultPictures
 from flexure.solvers.tracing.signals import Signal
 
 if TYPE_CHECKING:
@@ -48,6 +57,8 @@ _MOST_NAMED = 24  # curves in a legend
 _MOST_EVENTS = 24  # that are marked
 _DASHES = ("-", "--", ":", "-.")
 _ROUGHLY = 1e-6  # of a period, within which an instant is that of a periodic event
+_ARROWS = (0.15, 0.45, 0.75)  # along the way
+_POINTS = 8000
 
 
 def plot_signals(
@@ -79,10 +90,7 @@ def plot_signals(
         panels = panels[:_MOST_ASKED]
     if given is None and len(panels) > _MOST_ASKED:
         raise ValueRefusedError(
-            attempt,
-            expected=f"at most {_MOST_ASKED} panels",
-            found=f"{len(panels)}",
-            remedy=_LISTS,
+            attempt, expected=f"at most {_MOST_ASKED} panels", found=f"{len(panels)}", remedy=_LISTS
         )
     if given is not None and len(given) != len(panels):
         raise ValueRefusedError(
@@ -311,3 +319,133 @@ def _clocks(system: System) -> set[Periodic]:
     leaves = (each for each in each_system(system) if isinstance(each, LeafSystem))
     triggers = (event.trigger for leaf in leaves for event in leaf.events)
     return {trigger for trigger in triggers if isinstance(trigger, Periodic)}
+
+
+def compare(
+    runs: Mapping[str, SimulationResult],
+    *signals: Signal | Iterable[Signal | Iterable[Signal]],
+    units: Mapping[str, str] | None = None,
+    title: str | None = None,
+    ax: Axes | Sequence[Axes] | None = None,
+    path: str | Path | None = None,
+) -> Figure:
+    """Plot the same signals of several runs over time, in the same axes.
+
+    Each run has a color, and where a panel has several signals, each of these its dashes.
+
+    Parameters
+    ----------
+    runs : dict of str to SimulationResult
+        The runs to compare, by their labels. They may be of different systems if the signals have
+        the same paths and units.
+    *signals, units, title, ax, path
+        As for `SimulationResult.plot`.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+
+    Raises
+    ------
+    ValueRefusedError
+        As for `SimulationResult.plot`, and when units of a signal differ among the runs.
+    UnknownNameError
+        When a run has no such signal.
+
+    See Also
+    --------
+    sweep : Many runs, with their own plots.
+
+    Examples
+    --------
+    >>> import flexure as fx
+    >>> lag = fx.FirstOrderLag("lag", 1.0)
+    >>> runs = {}
+    >>> for level in (1.0, 2.0):
+    ...     context = lag.create_default_context()
+    ...     lag.u.fix(context, level)
+    ...     runs[f"u = {level:g}"] = fx.simulate(lag, 5.0, context=context)
+    >>> figure = fx.compare(runs, "y")
+    >>> [text.get_text() for text in figure.axes[0].get_legend().get_texts()]
+    ['u = 1', 'u = 2']
+    """
+    attempt = "Cannot compare simulations"
+    wanted = "results of simulations by their labels, such as {'kp = 30': result}"
+    chosen = mapping(runs, wanted, attempt)
+    fits = all(isinstance(run, ResultPictures) for run in chosen.values())
+    require(chosen and fits and all(map(can_be_written, chosen)), runs, attempt, wanted)
+    return plot_signals(chosen, signals, attempt, units=units, title=title, ax=ax, path=path)
+
+
+def plot_phase(
+    result: SimulationResult,
+    x: Signal,
+    y: Signal,
+    *,
+    units: Mapping[str, str] | None = None,
+    title: str | None = None,
+    ax: Axes | None = None,
+    path: str | Path | None = None,
+) -> Axes:
+    """Plot one signal over another one: a phase portrait, from an open dot to a filled one.
+
+    Parameters
+    ----------
+    x, y : Handle or str
+        Signals with one component.
+    units, title, path
+        As for `plot`.
+    ax : matplotlib.axes.Axes, optional
+        Where to plot, beside the portraits that are there; a new figure when omitted.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+    """
+    attempt = f"Cannot plot a phase portrait of '{result.system.label}'"
+    check_axes(ax, attempt)
+    check_file(path, attempt)
+    check_title(title, attempt)
+    scales = Scales(units, attempt)
+    grid = result.fine_time(_POINTS)
+    data = result.sample_all([x, y], grid)
+    for way, values in zip((x, y), data, strict=True):
+        name = path_of(way)
+        require_single(values, 1, f"{attempt} of '{name}'", f"Name one, as in '{name}[0]'")
+    (first,), (second,) = (p.curves for p in arrange(result.system, [[x], [y]], scales, attempt))
+    if ax is None:
+        ax = new_figure(figsize=(6.4, 4.8), layout="constrained").subplots()
+        ax.set_title(result.system.label if title is None else title)
+    elif title is not None:
+        ax.set_title(title)
+    number = sum(line.get_gid() == "phase" for line in ax.lines)
+    color = COLORS[number % len(COLORS)]
+    points = np.column_stack([first.drawn(data[0]), second.drawn(data[1])])
+    (line,) = ax.plot(*points.T, color=color, linewidth=1.7)
+    line.set_gid("phase")
+    ax.plot(*points[0], "o", color=color, markersize=6, markerfacecolor="white", zorder=4)
+    ax.plot(*points[-1], "o", color=color, markersize=6, zorder=4)
+    name_axis(ax.xaxis, first.name, first.unit, most=60)
+    name_axis(ax.yaxis, second.name, second.unit, most=40)
+    tidy(ax)
+    _draw_arrows(ax, points[np.isfinite(points).all(axis=1)], color)
+    return saved(ax, path)
+
+
+def _draw_arrows(ax: Axes, points: FloatArray, color: str) -> None:
+    """Draw the direction of time at some places of the way, as far as there is one."""
+    if len(points) < 2:
+        return
+    size = np.ptp(points, axis=0)
+    size[size == 0.0] = 1.0
+    steps = np.diff(points, axis=0) / size
+    way = np.cumsum(np.hypot(*steps.T))
+    if not way[-1] > 0.0:
+        return
+    style: dict[str, Any] = {"arrowstyle": "-|>,head_width=0.3,head_length=0.6", "color": color}
+    for share in _ARROWS:
+        k = int(np.searchsorted(way, share * way[-1]))
+        length = np.hypot(*steps[k])
+        tail = points[k + 1] - 1e-3 * size * steps[k] / length
+        arrow = ax.annotate("", tuple(points[k + 1]), xytext=tuple(tail), arrowprops=style)
+        arrow.set_in_layout(False)

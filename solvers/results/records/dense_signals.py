@@ -30,13 +30,8 @@ def dense_signals(
     A piece is halved where the polynomial through its nodes misses a signal at one point more, as
     where the signal bends or jumps inside of a step.
 
-    Parameters
-    ----------
-    grid : ndarray
-        Times of the steps; instants with jumps occur twice.
-    read : callable
-        Returns the signals at ascending times, each of shape (k,) or (k, size). A time that occurs
-        twice in a row means before and after.
+    Instants with jumps occur twice in the grid. ``read`` returns the signals at ascending times,
+    each of shape (k,) or (k, size); a time that occurs twice in a row means before and after.
     """
     steps = np.flatnonzero(np.diff(grid) > _STILL * np.spacing(np.abs(grid[:-1])))
     if not len(steps):

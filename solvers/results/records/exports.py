@@ -1,12 +1,14 @@
-"""Tables of the signals of a simulation, as arrays, files, data frames and data sets."""
+"""Signals as arrays, data frames, data sets and files, also for MATLAB and Modelica's tools."""
 
 from __future__ import annotations
 
 import csv
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from math import prod
 from pathlib import Path
-from typing import IO, Any, Literal, NamedTuple, TypeAlias, get_args
+from typing import IO, Any, Literal, NamedTuple, TypeAlias, cast, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -16,12 +18,35 @@ from flexure.diagrams.checks.errors import RecordFileError
 from flexure.diagrams.checks.extras import import_extra
 from flexure.diagrams.files.atomic_files import replacing
 from flexure.diagrams.values.arrays import FloatArray
-from flexure.solvers.results.records.stored_signals import StoredSignal
 from flexure.solvers.tracing.signals import Reader, Signal
 
 #: Which values a table has at an instant at which something jumps.
 Jumps: TypeAlias = Literal["both", "before", "after"]
 _ROWS = 10_000  # of a table that are written at once
+
+
+class StoredSignal(NamedTuple):
+    """The description of a signal by a `Reader`, without its values."""
+
+    shape: tuple[int, ...]  # shape of the signal at one time
+    unit: str  # physical unit; empty when it is unknown
+    labels: list[Any]  # names of its components, or their numbers
+    doc: str  # one line of documentation
+
+    @classmethod
+    def of(cls, reader: Reader | StoredSignal) -> StoredSignal:
+        """Return what a reader says."""
+        return cls(reader.shape, reader.unit, reader.labels, reader.doc)
+
+    @classmethod
+    def parse(cls, shape: Any, unit: Any, labels: Any, doc: Any) -> StoredSignal:
+        """Return what a file says."""
+        return cls(tuple(map(int, shape)), str(unit), list(labels), str(doc))
+
+    @property
+    def size(self) -> int:
+        """Number of components."""
+        return prod(self.shape)
 
 
 class Series(NamedTuple):
@@ -237,8 +262,6 @@ class Exported:
         RecordFileError
             When the file cannot be written, or two signals have one name in MATLAB.
         """
-        from flexure.solvers.results.records.mat_files import write_mat
-
         write_mat(self._table(signals, times, jumps), path, form)
 
     def to_arrow(
@@ -292,19 +315,9 @@ def make_table(
 ) -> SignalTable:
     """Sample signals at times, of which those with jumps may be there twice.
 
-    Parameters
-    ----------
-    names : sequence of str
-        Paths of the signals.
-    readers : sequence of Reader
-        What they read.
-    sample : callable
-        ``sample(times) -> list of arrays``, of which the first of two equal times means before a
-        jump, and a single one or the second after it.
-    grid : ndarray
-        Ascending times.
-    jumps : {"both", "before", "after"}
-        What to keep of two equal times.
+    ``sample(times)`` returns arrays; the first of two equal times means before a jump, and a single
+    one or the second after it. ``jumps`` is what to keep of two equal times: "both", "before" or
+    "after".
     """
     one_of(jumps, get_args(Jumps), "jumps", "Cannot make a table of signals")
     step = 1
@@ -315,3 +328,84 @@ def make_table(
     values = [array[::step] for array in sample(grid)]
     series = [Series(*each) for each in zip(names, readers, values, strict=True)]
     return SignalTable(np.array(grid[::step]), series)
+
+
+def write_mat(table: SignalTable, path: str | Path, form: str) -> None:
+    """Write a table; forms are those of `SimulationResult.to_mat`."""
+    one_of(form, ("structures", "modelica"), "form", f"Cannot write signals to '{path}'")
+    if form == "modelica":
+        _save(_trajectories(table), path, format="4")
+    else:
+        columns = {each.name: (each.values, each.reader.unit) for each in table.series}
+        way_out = "Leave one out with signals=, or pass form='modelica'"
+        write_structures({"time": (table.time, "s"), **columns}, path, way_out)
+
+
+def write_structures(
+    columns: Mapping[str, tuple[Any, str]], path: str | Path, way_out: str
+) -> None:
+    """Write values with their units by path: one structure per block, and a tree with the units."""
+    content: dict[str, Any] = {}
+    units: dict[str, Any] = {}
+    for name, pair in columns.items():
+        *blocks, leaf = [_field(part) for part in name.split(".")]
+        for root, value in zip((content, units), pair, strict=True):
+            tree: Any = root
+            for block in blocks:
+                tree = tree.setdefault(block, {}) if isinstance(tree, dict) else tree
+            if not isinstance(tree, dict) or leaf in tree:
+                raise RecordFileError(
+                    f"Cannot write '{path}'",
+                    expected="columns with different names in MATLAB",
+                    found=f"'{name}' and another one of the same name",
+                    remedy=way_out,
+                )
+            tree[leaf] = value
+    if "units" in content:
+        raise RecordFileError(
+            f"Cannot write '{path}'",
+            expected="'units' to be the units",
+            found="a block or column of that name",
+            remedy=way_out,
+        )
+    content["units"] = units
+    _save(content, path, long_field_names=True, oned_as="column")
+
+
+def _save(content: dict[str, Any], path: str | Path, **options: Any) -> None:
+    from scipy.io import savemat
+
+    with writing(path, binary=True) as file:
+        savemat(cast("Any", file), content, appendmat=False, **options)
+
+
+def _field(name: str) -> str:
+    """Return a name that MATLAB accepts: letters, digits and underscores, a letter first."""
+    plain = re.sub(r"[^A-Za-z0-9_]+", "_", name).rstrip("_")
+    return plain if plain[:1].isalpha() else f"x{plain}"
+
+
+def _trajectories(table: SignalTable) -> dict[str, Any]:
+    """Return the matrices that Modelica's tools read, each with one column per variable or time."""
+    columns, units = table.columns(), table.units
+    count = len(columns)
+    described = [f"[{units[name]}]" if units.get(name) else "" for name in columns]
+    about = np.zeros((4, count), dtype=np.int32)
+    about[0], about[1], about[3] = 2, np.arange(1, count + 1), -1
+    about[0, 0] = 0  # the times
+    data = np.vstack([*columns.values()])
+    return {
+        "Aclass": np.array(["Atrajectory", "1.1", "", "binTrans"]),
+        "name": _letters(list(columns)),
+        "description": _letters(described),
+        "dataInfo": about,
+        "data_1": np.array([[data[0, 0], data[0, -1]]]).reshape(1, 2),
+        "data_2": data,
+    }
+
+
+def _letters(texts: list[str]) -> Any:
+    """Return a matrix of letters with one column per text."""
+    plain = [text.encode("ascii", "replace").decode() for text in texts]
+    width = max(1, *map(len, plain))
+    return np.ascontiguousarray(np.array([list(text.ljust(width)) for text in plain]).T)

@@ -257,15 +257,10 @@ def changes(ascending: NDArray[np.intp]) -> NDArray[np.bool_]:
 class History:
     """The pieces of a run in order; neighbors share the time at which an update took place.
 
-    Parameters
-    ----------
-    context : Context
-        The root context at the start.
-    limit : float, optional
-        Memory that it may take, in bytes; half of what is free when it is first large if omitted.
-    most_states : float
-        Memory in bytes, beyond which it keeps few states of native steps. The others follow from
-        these, and are computed when they are asked for, about a thousand steps at once.
+    The root context is at the start. The history may take ``limit`` bytes, by default half of the
+    memory that is free when it is first large. Beyond ``most_states`` bytes it keeps few states of
+    native steps; the others follow from these, and are computed when they are asked for, about a
+    thousand steps at once.
     """
 
     def __init__(

@@ -320,13 +320,7 @@ class SimulationResult(Shown, HasSignals, ResultPictures, Exported):
             times and ``at`` is not given.
         """
         response = self.step_response(
-            signal,
-            at=at,
-            initial=initial,
-            final=final,
-            target=target,
-            band=band,
-            control=control,
+            signal, at=at, initial=initial, final=final, target=target, band=band, control=control
         )
         return response.info
 

@@ -1,33 +1,36 @@
-"""Spectra of signals: which frequencies a run contains."""
+"""Spectra of signals: which frequencies a run contains, as numbers and as pictures."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from flexure.diagrams.checks.arguments import count_of, one_of
+from flexure.diagrams.checks.arguments import check_axes, count_of, one_of
 from flexure.diagrams.checks.errors import ValueRefusedError
 from flexure.diagrams.contexts.value_places import path_of
-from flexure.diagrams.interface.lazy_names import Deferred
+from flexure.diagrams.drawing.formats.new_figures import axes_or_new, saved
+from flexure.diagrams.drawing.formats.style import BLUE, ORANGE, check_file, name_axis, tidy
 from flexure.diagrams.interface.option_names import answers_other_words
 from flexure.diagrams.interface.result_classes import Answer
 from flexure.diagrams.values.arrays import FloatArray, as_number
 from flexure.diagrams.values.units import product
 from flexure.solvers.results.measures.step_responses import require_single
+from flexure.solvers.results.pictures.free_labels import Label, place_labels
 
 if TYPE_CHECKING:
-    from flexure.solvers.results.pictures import spectrum_plots
+    from matplotlib.axes import Axes
+
     from flexure.solvers.results.records.result import Signal, SimulationResult
-else:
-    spectrum_plots = Deferred("flexure.solvers.results.pictures.spectrum_plots")
 
 KINDS = ("amplitude", "psd")
 WINDOWS = ("hann", "hamming", "blackman", "blackmanharris", "flattop", "boxcar")
 _LEAST, _MOST = 4096, 2**18  # samples, unless somebody says how many
 _FEWEST = 16
 _SEGMENTS = 8  # of Welch's method, each half over the next one
+_DEPTH = {"amplitude": 1e-6, "psd": 1e-12}  # of the largest value, below which nothing is shown
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,7 +79,43 @@ class Spectrum(Answer):
         """The frequency with the largest value, in Hz."""
         return float(self.frequency[np.argmax(self.values)])
 
-    plot = spectrum_plots.plot_spectrum
+    def plot(self, ax: Axes | None = None, path: str | Path | None = None) -> Axes:
+        """Plot the spectrum over frequency, both in powers of ten.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, optional
+            Where to plot; a new figure when omitted.
+        path : str or Path, optional
+            Where to save the figure.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+        """
+        attempt = f"Cannot plot the spectrum of '{self.name}'"
+        check_axes(ax, attempt)
+        check_file(path, attempt)
+        ax = axes_or_new(ax, figsize=(8.0, 4.4))
+        frequency, values = self.frequency[1:], self.values[1:]
+        lines = ax.plot(frequency, values, color=BLUE, linewidth=1.4)
+        ax.set_xscale("log")
+        ax.set_xlim(frequency[0], frequency[-1])
+        what = "amplitude" if self.kind == "amplitude" else "density"
+        name_axis(ax.yaxis, f"{what} of {self.name}", self.unit, most=60)
+        ax.set_xlabel(f"frequency [Hz], {self.window} window")
+        tidy(ax)
+        largest = float(np.max(values))
+        if largest > 0.0:
+            ax.set_yscale("log")
+            low = max(float(np.min(values)), _DEPTH[self.kind] * largest)
+            ax.set_ylim(0.5 * low, 4.0 * largest)
+            ax.set_xlim(right=float(frequency[np.flatnonzero(values >= low)[-1]]))
+            at = float(frequency[np.argmax(values)])
+            ax.plot(at, largest, "o", color=ORANGE, markersize=5, zorder=4)
+            label = Label(f"{largest:.3g} at {at:.4g} Hz", (at, largest), ORANGE)
+            place_labels(ax, [label], lines, outside=True)
+        return saved(ax, path)
 
     def __repr__(self) -> str:
         size = f"{len(self.values)} frequencies up to {self.frequency[-1]:.4g} Hz"

@@ -26,10 +26,9 @@ from flexure.diagrams.interface.html import Shown
 from flexure.diagrams.systems.system import System, require_system
 from flexure.diagrams.values.arrays import FloatArray, freeze
 from flexure.solvers.results.records import provenance
-from flexure.solvers.results.records.exports import Series, SignalTable
+from flexure.solvers.results.records.exports import Series, SignalTable, StoredSignal
 from flexure.solvers.results.records.provenance import Entry, Provenance
 from flexure.solvers.results.records.statistics import Statistics
-from flexure.solvers.results.records.stored_signals import StoredSignal
 from flexure.solvers.tracing.signals import Signal
 
 if TYPE_CHECKING:

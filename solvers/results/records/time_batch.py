@@ -21,13 +21,7 @@ Indices = npt.NDArray[np.intp]
 
 
 class Timeline:
-    """The pieces of a history laid end to end, to look up many times together.
-
-    Parameters
-    ----------
-    history : History
-        What a simulation went through, to its end.
-    """
+    """The pieces of a history laid end to end, to look up many times together."""
 
     def __init__(self, history: History) -> None:
         self._ledger = ledger = history.ledger()
@@ -37,18 +31,9 @@ class Timeline:
     def lanes(self, times: FloatArray, keys: Iterable[Key]) -> dict[Key, FloatArray]:
         """Return the values of the inputs of a trace at some ascending times.
 
-        Parameters
-        ----------
-        times : ndarray, shape (k,)
-            As for `visit`, twice in a row for before and after.
-        keys : iterable of Key
-            Sorted; those of parameters and inputs, which do not move, are ignored.
-
-        Returns
-        -------
-        dict
-            Arrays of shape (k,): time, just before an end at which equations jump, and the
-            continuous and discrete states among the keys.
+        Times are as for `visit`, shape (k,): twice in a row for before and after. Keys are sorted;
+        those of parameters and inputs, which do not move, are ignored. The arrays have the shape
+        (k,): time, just before an end at which equations jump, and the states among the keys.
         """
         piece = self._pieces_at(times)
         lanes = {TIME_KEY: np.minimum(times, self._ledger.limits[piece])}
@@ -125,14 +110,7 @@ class Timeline:
 class Moments:
     """A root context in the situations of a simulation at some times.
 
-    Parameters
-    ----------
-    timeline : Timeline
-        What the simulation went through.
-    context : Context
-        A root context with the parameters and inputs of the simulation, to be moved.
-    times : ndarray
-        Ascending, within the simulation.
+    The context has the parameters and inputs of the simulation, and is moved; times are ascending.
     """
 
     def __init__(self, timeline: Timeline, context: Context, times: FloatArray) -> None:

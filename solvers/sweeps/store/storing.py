@@ -16,9 +16,8 @@ from flexure.diagrams.contexts.context_files import to_dict
 from flexure.diagrams.contexts.value_places import path_of
 from flexure.solvers.analysis.equations.equations import state_names
 from flexure.solvers.results.records import provenance
-from flexure.solvers.results.records.fingerprints import Fingerprints
-from flexure.solvers.results.records.provenance import Entry, Provenance, written
-from flexure.solvers.results.records.stored_signals import StoredSignal
+from flexure.solvers.results.records.exports import StoredSignal
+from flexure.solvers.results.records.provenance import Entry, Fingerprints, Provenance, written
 from flexure.solvers.simulation.simulator import Simulator
 from flexure.solvers.sweeps.running.chunks import Chunk
 from flexure.solvers.sweeps.running.metric_columns import Measuring

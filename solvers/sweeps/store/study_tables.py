@@ -19,8 +19,8 @@ from typing import Any
 import numpy as np
 
 from flexure.diagrams.values.arrays import FloatArray, freeze
+from flexure.solvers.results.records.exports import StoredSignal
 from flexure.solvers.results.records.provenance import Entry, Provenance
-from flexure.solvers.results.records.stored_signals import StoredSignal
 from flexure.solvers.sweeps.plans.plans import Axis, Plan, by_component
 from flexure.solvers.sweeps.running.variants import Varied
 

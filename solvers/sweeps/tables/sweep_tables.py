@@ -16,8 +16,7 @@ from flexure.diagrams.interface.html import fold, heading, note
 from flexure.diagrams.values.arrays import FloatArray
 from flexure.diagrams.values.tables import Table
 from flexure.solvers.analysis.equations.equations import state_names
-from flexure.solvers.results.records.exports import arrow_table, writing
-from flexure.solvers.results.records.mat_files import write_structures
+from flexure.solvers.results.records.exports import arrow_table, write_structures, writing
 from flexure.solvers.sweeps.plans.plans import by_component
 from flexure.solvers.sweeps.tables.model_placeholder import AbsentModel
 

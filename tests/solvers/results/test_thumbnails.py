@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import flexure as fx
-from flexure.solvers.results.records.thumbnails import thumbnail
+from flexure.solvers.results.records.result_tables import thumbnail
 from tests.support.systems.simulation import Flow
 
 TIME = np.linspace(0.0, 2.0, 41)

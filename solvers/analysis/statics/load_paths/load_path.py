@@ -33,26 +33,23 @@ from flexure.diagrams.systems.system import System, require_system
 from flexure.diagrams.values.arrays import FloatArray, as_number, check_bounds, freeze
 from flexure.diagrams.values.handles import start_context
 from flexure.diagrams.values.tables import Table
-from flexure.solvers.analysis.equations.equations import find_ports
-from flexure.solvers.analysis.forces_at_rest.misleading_limits import (
-    warn_of_misleading_limits,
-)
+from flexure.solvers.analysis.equations.equations import find_ports, write_variables
+from flexure.solvers.analysis.forces_at_rest.misleading_results import warn_of_misleading_limits
 from flexure.solvers.analysis.forces_at_rest.path_following import CROSSED
 from flexure.solvers.analysis.forces_at_rest.static_coordinates import plants_in
 from flexure.solvers.analysis.forces_at_rest.static_equations import SLIGHT, StaticEquations
 from flexure.solvers.analysis.modes.modes import checked_number
-from flexure.solvers.analysis.statics.load_paths.growing_motions import (
+from flexure.solvers.analysis.statics.load_paths.path_run import (
     NO_POTENTIAL,
+    PathRun,
     count_growing,
     may_drive,
+    path_plan,
 )
-from flexure.solvers.analysis.statics.load_paths.path_plan import path_plan
-from flexure.solvers.analysis.statics.load_paths.path_run import PathRun
 
 if TYPE_CHECKING:
-    from flexure.solvers.analysis.statics.load_paths import load_path_drawings, load_path_plots
+    from flexure.solvers.analysis.statics.load_paths import load_path_plots
 else:
-    load_path_drawings = Deferred("flexure.solvers.analysis.statics.load_paths.load_path_drawings")
     load_path_plots = Deferred("flexure.solvers.analysis.statics.load_paths.load_path_plots")
 
 _ROWS = 40  # points in a notebook
@@ -262,11 +259,7 @@ class LoadPath(Answer):
             yield self.state_at(number)
 
     def _move(self, context: Context, number: int) -> None:
-        start = 0
-        for variable in self._plan.variables:
-            end = start + len(variable.keys)
-            variable.write(context.store, self._numbers[number, start:end])
-            start = end
+        write_variables(context.store, self._plan.variables, self._numbers[number])
         context.store.set_motion(context.store.time, freeze(self.states[number].copy()))
 
     def _sampled(self, place: Place) -> FloatArray:
@@ -300,14 +293,17 @@ class LoadPath(Answer):
         directions the point is ``unstable``, and what is ``special``: ``"station"``, or the kind of
         a `SpecialPoint`.
         """
-        required = {f"required force on {name}": force for name, force in self.required.items()}
-        columns = {**self.values, **required, **self.signals}
+        columns = self._columns()
         marks = dict.fromkeys(range(len(self)), "") | dict.fromkeys(
             self.stations.tolist(), "station"
         )
         marks |= {point.index: point.kind for point in self.special}
         rows = zip(*columns.values(), self.num_unstable.tolist(), marks.values(), strict=True)
         return Table((*columns, "unstable", "special"), rows)
+
+    def _columns(self) -> dict[str, FloatArray]:
+        required = {f"required force on {name}": force for name, force in self.required.items()}
+        return {**self.values, **required, **self.signals}
 
     def to_pandas(self) -> Any:
         """Return the ``table`` as a pandas DataFrame; for that, install ``flexure[data]``."""
@@ -316,9 +312,8 @@ class LoadPath(Answer):
     def to_xarray(self) -> Any:
         """Return an xarray Dataset with the dimension point, and one variable per column."""
         xarray = import_extra("xarray")
-        required = {f"required force on {name}": force for name, force in self.required.items()}
         variables: dict[str, Any] = {}
-        for name, rows in {**self.values, **required, **self.signals}.items():
+        for name, rows in self._columns().items():
             dims = ["point", *(f"{name}_{k}" for k in range(rows.ndim - 1))]
             variables[name] = (dims, rows)
         variables["energy"] = ("point", self.energy, {"units": "J"})
@@ -326,10 +321,8 @@ class LoadPath(Answer):
         return xarray.Dataset(variables, coords={"point": np.arange(len(self))})
 
     plot = load_path_plots.plot_load_path
-
-    plot_mechanism = load_path_drawings.plot_mechanism
-
-    animate = load_path_drawings.animate_path
+    plot_mechanism = load_path_plots.plot_mechanism
+    animate = load_path_plots.animate_path
 
     def _pieces(self) -> Iterator[str]:
         yield heading("Load path", self.system.label, self.how)

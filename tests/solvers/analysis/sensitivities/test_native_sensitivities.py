@@ -12,7 +12,7 @@ from scipy.linalg import expm
 
 import flexure as fx
 from flexure.diagrams.checks.errors import NoProgressError
-from flexure.solvers.analysis.sensitivities import long_motions
+from flexure.solvers.analysis.sensitivities import interpreted_motion
 from tests.support.native.native import needs_llvmlite
 
 NATIVE = ("RK23", "RK45", "DOP853", "DormandPrince", "ESDIRK4")
@@ -294,8 +294,8 @@ class Chirp(fx.LeafSystem):
 def test_one_warning_tells_that_a_motion_by_python_will_take_long(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(long_motions, "_STRETCH", 0.0)
-    monkeypatch.setattr(long_motions, "_LONG", 0.0)
+    monkeypatch.setattr(interpreted_motion, "_STRETCH", 0.0)
+    monkeypatch.setattr(interpreted_motion, "_LONG", 0.0)
     block, context = oscillator()
     with pytest.warns(UserWarning, match="Radau has no native loop") as told:
         fx.parameter_sensitivity(block, 2.0, ["A[1, 0]"], context=context, method="Radau")

@@ -11,7 +11,7 @@ import pytest
 from scipy.optimize import minimize_scalar
 
 import flexure as fx
-from flexure.solvers.analysis.statics.buckling_drawings import buckling_shape
+from flexure.solvers.analysis.statics.buckling import buckling_shape
 from tests.support.mechanics.beams import cantilever
 
 DOWN = (0.0, 0.0, 0.0, 0.0, 0.0, -1.0)

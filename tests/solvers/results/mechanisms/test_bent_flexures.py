@@ -14,9 +14,8 @@ from flexure.blocks.math import z_rotation
 from flexure.diagrams.drawing.formats.style import RED
 from flexure.diagrams.values.arrays import FloatArray
 from flexure.solvers.results.mechanisms.camera import Camera
-from flexure.solvers.results.mechanisms.flexure_shapes import Ribbon, ribbons
+from flexure.solvers.results.mechanisms.flexure_shapes import Ribbon, StressColors, ribbons
 from flexure.solvers.results.mechanisms.pictures import poses_in
-from flexure.solvers.results.mechanisms.stress_colors import StressColors
 from tests.support.pages.browser import visiting
 
 if TYPE_CHECKING:

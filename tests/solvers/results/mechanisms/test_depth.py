@@ -11,8 +11,7 @@ import flexure as fx
 from flexure.blocks.multibody.bodies.body_shape import BodyShape
 from flexure.diagrams.values.arrays import FloatArray
 from flexure.solvers.results.mechanisms.camera import Camera
-from flexure.solvers.results.mechanisms.depth_order import Seen, painting_order
-from flexure.solvers.results.mechanisms.drawing import SeenPiece
+from flexure.solvers.results.mechanisms.drawing import Seen, SeenPiece, painting_order
 from flexure.solvers.results.mechanisms.facets import pieces_of
 from flexure.solvers.results.mechanisms.pictures import poses_in
 from tests.support.pages.scenes import contains, plant_of, seen_first, things

@@ -11,8 +11,7 @@ import pytest
 from matplotlib.colors import to_hex
 
 import flexure as fx
-from flexure.solvers.results.mechanisms.flexure_shapes import ribbons
-from flexure.solvers.results.mechanisms.stress_colors import StressColors
+from flexure.solvers.results.mechanisms.flexure_shapes import StressColors, ribbons
 
 STROKE, MOST = "axis.translation", 4e-3
 SOFT = fx.Material(2e9, poissons_ratio=0.4, density=1e3)

@@ -1,4 +1,4 @@
-"""Vibrations that a planar joint suppresses although the flexure beside it is soft in them.
+"""Warnings of results that mislead: suppressed vibrations, and elements far beyond a limit.
 
 A `PlanarJoint` between the two bodies of a flexure holds what it does not let move, rigidly. The
 real stage is held there by the flexure alone, and may vibrate. Such modes are computed here as if
@@ -8,34 +8,31 @@ body. Beams with ``planar=True`` are meant for motions in their plane, and do no
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 
 from flexure.blocks.flexures.beams.beam import Beam
 from flexure.blocks.math.vectors import skew
 from flexure.blocks.multibody import Body, MultibodyTree, Plant
+from flexure.blocks.multibody.force_elements.limits import limited_elements
 from flexure.blocks.multibody.joints.planar import PlanarJoint
 from flexure.diagrams.checks.errors import warn
 from flexure.diagrams.contexts.context import Context, LeafContext
 from flexure.diagrams.values.arrays import FloatArray
 
 _BELOW = 0.99  # of the highest frequency that the joint leaves
-_SHOWN = 3  # frequencies that a warning names
+_NAMED = 3  # frequencies or elements that a warning names
 
 
 def warn_of_hidden_motions(context: Context, about: str) -> None:
     """Warn of planar joints that hide vibrations below the highest one that they leave.
 
-    Parameters
-    ----------
-    context : Context
-        A root context, in which the flexures are nearly unbent.
-    about : str
-        What was found, such as ``"The modes of 'stage' are"``.
+    The flexures of the context are nearly unbent. The message begins with ``about``, as in
+    ``"The modes of 'stage' are"``.
     """
     for joint, body, flexures, hidden, highest in _hidden(context):
-        shown = ", ".join(map(_about, hidden[:_SHOWN]))
+        shown = ", ".join(map(_about, hidden[:_NAMED]))
         warn(
             f"{about} those of a body that the joint '{joint}' holds in a plane, rigidly. On"
             f" {flexures} alone, '{body}' vibrates at about {shown} Hz as well, which is below the"
@@ -129,3 +126,35 @@ def _stiffness(beam: Beam, leaf: LeafContext) -> FloatArray:
     compliance[2, 4] = compliance[4, 2] = 0.5 * L**2 / e_z
     compliance[1, 5] = compliance[5, 1] = -0.5 * L**2 / e_y
     return np.linalg.inv(compliance)
+
+
+def warn_of_misleading_limits(contexts: Iterable[Context], about: str) -> None:
+    """Warn of elements beyond the limits from which on their equilibria mislead.
+
+    For each limit the worst context counts. The message begins with ``about``, as in
+    ``"The equilibrium of 'stage'"``.
+    """
+    worst: dict[str, tuple[float, str]] = {}
+    for context in contexts:
+        for path, element in limited_elements(context):
+            if all(limit.misleads == float("inf") for limit in element.limits):
+                continue
+            shares = element.utilization(context)
+            for limit, share in zip(element.limits, shares, strict=True):
+                excess = float(share) / limit.misleads
+                if excess > max(1.0, worst.get(path, (0.0, ""))[0]):
+                    bound, unit = float(limit.bound_in(context)), f" {limit.unit}".rstrip()
+                    told = (
+                        f"{path}: {limit.quantity} {float(share) * bound:.3g}{unit}, beyond"
+                        f" {limit.misleads:g} times its limit of {bound:.3g}{unit}. {limit.look}"
+                    )
+                    worst[path] = excess, told
+    if not worst:
+        return
+    ordered = sorted(worst.values(), reverse=True)
+    told = "; ".join(text for _, text in ordered[:_NAMED])
+    more = f"; and {len(ordered) - _NAMED} more elements" if len(ordered) > _NAMED else ""
+    warn(
+        f"{about} may err by several percent, or have a wrong shape, since single elements "
+        f"represent too large a part. {told}{more}"
+    )
