@@ -38,31 +38,10 @@ class Wanted(Unknown):
 
 
 class FitProblem(LeastSquares):
-    """Residuals of all records as a function of the unknowns.
+    """Residuals of all records, which begin at ``contexts``, as a function of the unknowns.
 
-    Parameters
-    ----------
-    contexts : sequence of Context
-        Where each record begins; they are not changed.
-    records : sequence of Record
-        What was measured.
-    parameters : Way, iterable or mapping
-        Parameters, inputs and initial states, with bounds if it is a mapping.
-    offsets : sequence of Way
-        Signals with an unknown error that is constant.
-    logarithmic : sequence of Way
-        Parameters that are looked for on a logarithmic scale.
-    bounds : mapping or None
-        Bounds by parameter, beside those of the parameters.
-    options : tuple
-        Method and tolerances of the integration.
-    attempt : str
-        Beginning of messages.
-
-    Attributes
-    ----------
-    variables : list of Variable
-        What the parameters are.
+    Unknowns are parameters, inputs and initial states (`variables`), and constant ``offsets`` of
+    signals. ``options`` are the method and the tolerances of the integration.
     """
 
     unknowns: list[Wanted]

@@ -60,15 +60,7 @@ def smallest_signal(records: Iterable[Record]) -> float:
 def read_records(
     system: System, records: Any, signals: Way | Iterable[Way] | None, attempt: str
 ) -> list[Record]:
-    """Read one record or several, and check them.
-
-    Raises
-    ------
-    ValueRefusedError
-        When a record has gaps, NaN, times that do not ascend, or columns of other sizes.
-    UnknownNameError
-        When a column leads to no signal, or none of them is an output.
-    """
+    """Read one record or several; refuse gaps, NaN, times that do not ascend, and other columns."""
     kinds = Mapping, str, os.PathLike, SimulationResult
     one = isinstance(records, kinds) or hasattr(records, "columns")
     given = (records,) if one else items_of(records, f"records, each {_FORM}", attempt)

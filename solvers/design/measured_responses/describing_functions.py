@@ -181,18 +181,9 @@ class _Oscillation(Sine):
 
 
 class Harmonics:
-    """Mean and fundamental of the output of a block for sines at its input.
+    """Mean and fundamental of the output of a block for sines of ``omega`` rad/s at its input.
 
-    Parameters
-    ----------
-    block : System
-        With one input and one output of one component.
-    context : Context or None
-        Of the block or of the diagram that it is in; it is not changed.
-    omega : float
-        Frequency of the sines in rad/s.
-    attempt : str
-        Beginning of messages.
+    The context, of the block or of the diagram that it is in, is not changed.
     """
 
     def __init__(self, block: System, context: Context | None, omega: float, attempt: str) -> None:
@@ -265,14 +256,8 @@ def fourier(
 ) -> tuple[complex, complex]:
     """Return mean and first Fourier coefficient, ``∫ y exp(-jωt) dt / T``, of a periodic signal.
 
-    Parameters
-    ----------
-    sample : callable
-        Returns the signal at ascending times.
-    begin, period : float
-        Begin and length of the period.
-    stops : ndarray
-        Times at which it may jump. Cells are split around other jumps and kinks.
+    ``sample`` returns it at ascending times. It may jump at ``stops``; cells are split around
+    other jumps and kinks.
     """
     inside = stops[(stops > begin) & (stops < begin + period)]
     edges = np.unique(np.append(begin + period * np.arange(_CELLS + 1) / _CELLS, inside))

@@ -36,18 +36,9 @@ class Lines:
 def fit_lines(times: FloatArray, signals: FloatArray, omega: FloatArray) -> Lines:
     """Return the amplitudes of lines in signals beside a cubic trend.
 
-    Parameters
-    ----------
-    times : ndarray, shape (k,)
-        Equidistant times.
-    signals : ndarray, shape (k, signals)
-        Their values.
-    omega : ndarray, shape (lines,)
-        Frequencies in rad/s, above zero.
-
-    Notes
-    -----
-    The weights are those of a Hann window, so that frequencies that are no lines leak little.
+    Times (k,) are equidistant, signals have the shape (k, signals), and frequencies ``omega``, in
+    rad/s, are above zero. The weights are those of a Hann window, so that frequencies that are no
+    lines leak little.
     """
     count, middle = len(omega), 0.5 * (times[0] + times[-1])
     half = times[-1] - middle

@@ -37,17 +37,7 @@ class RestPoint:
 class RestNumbers:
     """The numbers of measures, as functions of parameters, at the equilibria near a context.
 
-    Parameters
-    ----------
-    parameters : iterable of Way
-        What varies.
-    measures : sequence of Measure or StrokeMeasure
-        The measures.
-    attempt : str
-        Beginning of messages.
-    spread : ndarray, shape (k, n), optional
-        How the k numbers of the parameters follow n coordinates, by which numbers are
-        differentiated; the parameters themselves when omitted.
+    ``spread`` is that of `ParametricModel`.
     """
 
     def __init__(

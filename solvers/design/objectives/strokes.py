@@ -52,20 +52,9 @@ class _Held(NamedTuple):
 
 
 class Stroke:
-    """The equations of a stroke, as functions of parameters.
+    """The equations of a stroke, as functions of parameters; the root context is not changed.
 
-    Parameters
-    ----------
-    measure : StrokeMeasure
-        What is measured.
-    context : Context
-        A root context; it is not changed.
-    parameters : sequence of Way
-        The parameters.
-    attempt : str
-        Beginning of messages.
-    spread : ndarray, shape (k, n), optional
-        How their k numbers follow n coordinates, by which the number is differentiated.
+    ``spread`` is that of `ParametricModel`.
     """
 
     def __init__(

@@ -44,11 +44,6 @@ class Player:
         """Return the run from a start to the last time, with inputs through given points.
 
         Values have a row for each component of an input; options are those of `simulate`.
-
-        Raises
-        ------
-        SimulationError
-            When the run cannot go on.
         """
         whole, played = self._bench(times, values, kind)
         played[self.prefix].continuous_state = start

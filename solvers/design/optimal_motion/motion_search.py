@@ -83,12 +83,7 @@ class MotionSearch:
     def run(self, intervals: int, guess: Plan) -> Found:
         """Return the solution on a mesh that is fine enough.
 
-        Raises
-        ------
-        EvaluationError
-            When the solver finds no solution. `found` then has its best point.
-        KeyboardInterrupt
-            When it is interrupted. `found` then has the best point so far.
+        `found` has the best point when the solver finds no solution, or is interrupted.
         """
         scales = nominal_scales(self.functions, guess)
         self._refuse_jumps(scales)

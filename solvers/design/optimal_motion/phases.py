@@ -50,23 +50,9 @@ class Phase:
 def phases_of(
     context: Context, switches: Sequence[Switch], run: SimulationResult, attempt: str
 ) -> list[Phase]:
-    """Return the phases of a run.
+    """Return the phases of a run; time and states of the context, whose values are its, change.
 
-    Parameters
-    ----------
-    context : Context
-        The values of the run but for time and states; it is changed.
-    switches : sequence of Switch
-        Updates at crossings, and those that settle.
-    run : SimulationResult
-        The run.
-    attempt : str
-        Beginning of messages.
-
-    Raises
-    ------
-    EvaluationError
-        When no single event leads from the values before an instant to those after it.
+    Refuses instants over which no single event leads from the values before to those after.
     """
     events = _Switches(context, switches)
     pieces = run._history.pieces

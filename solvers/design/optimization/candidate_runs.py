@@ -77,14 +77,9 @@ class Study:
         return {str(k): metric for k, metric in enumerate(self.metrics)}
 
     def measured(self, space: SearchSpace, points: FloatArray, dense: DenseOutput) -> FloatArray:
-        """Return goal and constraints of runs, shape (N, 1 + m), from what signals did in them.
+        """Return goal and constraints of candidates, (N, 1 + m), from what signals did in them.
 
-        Parameters
-        ----------
-        space, points
-            The candidates that ran.
-        dense : DenseOutput
-            The signals, in the order of `signals`.
+        The dense output has them in the order of `signals`.
         """
         readers = {path: resolve(self.system, path) for path in self.signals}
         assert self.t_final is not None
@@ -114,13 +109,7 @@ def constraints_of(constraints: Any, attempt: str) -> tuple[Constraint, ...]:
 
 
 def run_candidates(study: Study, space: SearchSpace, points: FloatArray) -> CandidateRuns:
-    """Run candidates, and measure.
-
-    Raises
-    ------
-    ValueRefusedError
-        When one of them is refused by its context, or an option is.
-    """
+    """Run candidates, and measure."""
     assert study.t_final is not None
     interruption: KeyboardInterrupt | ExecutorError | None = None
     try:

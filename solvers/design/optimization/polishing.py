@@ -114,15 +114,7 @@ class _Downhill:
 
 
 def polish(trials: Trials, starts: FloatArray) -> Polish:
-    """Go downhill from candidates; everything that is tried is in the trials.
-
-    Parameters
-    ----------
-    trials : Trials
-        What was tried so far.
-    starts : ndarray, shape (k, n)
-        Candidates with all numbers, the best first.
-    """
+    """Go downhill from candidates, the best first; everything that is tried is in the trials."""
     slopes: _Slopes = None
     try:
         slopes = trials.rest or slopes_of(trials.study, trials.space)

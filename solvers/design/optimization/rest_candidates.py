@@ -50,33 +50,18 @@ class RestCandidates:
 
     Metrics are sums, products and quotients of numbers at rest and parameters. Those have exact
     derivatives; a metric is differentiated along them by a central difference of its arithmetic.
-
-    Parameters
-    ----------
-    study : Study
-        What is measured.
-    space : SearchSpace
-        The coordinates.
-
-    Attributes
-    ----------
-    count : int
-        Number of candidates of which derivatives were computed.
-    rtol : float
-        Not used: there are no motions.
-    may_step : bool
-        False: numbers at rest do not jump.
     """
 
     kind = "derivatives of {} candidates"
-    may_step = False
+    may_step = False  # numbers at rest do not jump
 
     def __init__(self, study: Study, space: SearchSpace) -> None:
         self._study, self._space = study, space
         measures = cast("tuple[Measure | StrokeMeasure, ...]", study.functions)
         self._numbers = RestNumbers(space.paths, measures, study.attempt, space.spread)
         self._last: tuple[bytes, RestPoint] | None = None
-        self.count, self.rtol = 0, 0.0
+        self.count = 0  # number of candidates of which derivatives were computed
+        self.rtol = 0.0  # not used: there are no motions
 
     def run(self, points: FloatArray) -> CandidateRuns:
         """Return goal and constraints of candidates, and why some have none."""

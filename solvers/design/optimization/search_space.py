@@ -40,32 +40,12 @@ class _Item:
 
 
 class SearchSpace:
-    """The box in which a search looks for numbers of a context.
+    """The box in which a search looks for numbers of a root context.
 
-    Parameters
-    ----------
-    context : Context
-        A root context.
-    bounds : mapping
-        Lowest and highest values by path or handle of what is looked for, or by several of them in
-        a tuple, which take the same value.
-    logarithmic : Way, iterable of Way or None
-        What is looked for by its logarithm; None for what is positive and spans two decades.
-    attempt : str
-        Beginning of messages.
-    starts : bool
-        Whether motions begin with the values, so that flexures must fit between their frames.
-
-    Attributes
-    ----------
-    paths : tuple of str
-        What is looked for.
-    names : tuple of str
-        One for each coordinate: the path, with the component in brackets.
-    lower, upper : ndarray, shape (n,)
-        The bounds of each coordinate.
-    logarithmic : ndarray of bool, shape (n,)
-        Whether it is the logarithm.
+    ``bounds`` are the lowest and highest values by path or handle, or by several of them in a
+    tuple, which take the same value. ``logarithmic`` names what is searched by its logarithm; with
+    None, that is what is positive and spans two decades. If motions begin with the values, as
+    ``starts`` says, flexures must fit between their frames.
     """
 
     def __init__(
@@ -129,7 +109,7 @@ class SearchSpace:
             if len(names) == start:
                 raise UnknownNameError(f"{attempt} over ()", expected="a path", found="none")
         self.paths = tuple(item.path for item in self._items)
-        self.names = tuple(names)
+        self.names = tuple(names)  # one for each coordinate, with the component in brackets
         self.lower, self.upper = np.concatenate(lows), np.concatenate(highs)
         self.logarithmic = self._logarithmic(context, logarithmic)
         logs = self.logarithmic

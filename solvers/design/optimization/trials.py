@@ -25,17 +25,7 @@ _CLOSE = 1e-3  # of a bound: nearer to it, a constraint is active
 
 
 class Trials:
-    """Every candidate that a search has tried, and the numbers of its run.
-
-    Parameters
-    ----------
-    study : Study
-        What is run and measured.
-    space : SearchSpace
-        Where candidates are.
-    bar : ProgressBar
-        Shows how many there are.
-    """
+    """Every candidate that a search has tried, and the numbers of its run."""
 
     def __init__(self, study: Study, space: SearchSpace, bar: ProgressBar) -> None:
         self.study = study
@@ -54,15 +44,7 @@ class Trials:
         return len(self._points)
 
     def __call__(self, points: FloatArray, stage: str) -> FloatArray:
-        """Return the numbers of candidates, shape (N, 1 + m); run those that are not known.
-
-        Parameters
-        ----------
-        points : ndarray, shape (N, n)
-            Their coordinates.
-        stage : str
-            Which part of the search asks.
-        """
+        """Return the numbers of candidates, (N, 1 + m); run those that are not known."""
         points = np.clip(points, 0.0, 1.0) + 0.0  # without negative zeros
         keys = [point.tobytes() for point in points]
         new = {
@@ -164,13 +146,8 @@ class Trials:
     def best(self, preferred: FloatArray | None = None, doubt: float = 0.0) -> int | None:
         """Return the index of the best candidate, feasible or nearest to it; None without any.
 
-        Parameters
-        ----------
-        preferred : ndarray, shape (n,), optional
-            A candidate that counts as the best if it keeps all constraints and its objective is
-            larger by no more than a doubt.
-        doubt : float
-            By how much objectives may differ without a meaning.
+        A ``preferred`` one, (n,), counts as the best if it keeps all constraints and its objective
+        is larger by no more than ``doubt``, by which objectives may differ without a meaning.
         """
         numbers = self.numbers
         if not np.isfinite(numbers).all(axis=1).any():

@@ -39,20 +39,11 @@ class Process:
 
 
 def half_rule(plant: LinearModel, order: int, attempt: str) -> Process:
-    """Return the process of the first or second order that the half rule makes of a plant.
+    """Return the process of order 1 or 2 that the half rule makes of a plant in continuous time.
 
     The largest neglected lag is given half to the smallest lag that is kept and half to the dead
     time, which gets all others and the zeros in the right half plane, too. Zeros in the left half
     plane first cancel lags near to them.
-
-    Parameters
-    ----------
-    plant : LinearModel
-        In continuous time.
-    order : {1, 2}
-        How many lags are kept.
-    attempt : str
-        Beginning of messages.
     """
     plant = plant.minimal()
     poles, zeros, delay = _without_allpasses(plant.poles, plant.zeros)
@@ -140,18 +131,11 @@ def _halved(lags: list[float], order: int) -> tuple[list[float], float]:
 
 
 def step_process(plant: LinearModel, attempt: str) -> Process:
-    """Return the lag with dead time whose step response is most like that of a plant.
+    """Return the lag with dead time whose step response is most like that of a continuous plant.
 
     The dead time ends where the tangent at the steepest slope leaves the initial value, and lag
     and dead time together are the time after which 63 % are reached. For a plant that integrates,
     the tangent is the asymptote.
-
-    Parameters
-    ----------
-    plant : LinearModel
-        In continuous time.
-    attempt : str
-        Beginning of messages.
     """
     plant = plant.minimal()
     poles = plant.poles

@@ -40,22 +40,11 @@ def rule_gains(
     ratio: float,
     attempt: str,
 ) -> Gains:
-    """Return the gains of a rule, in the parallel form of the controllers.
+    """Return the gains of a rule ("simc", "amigo", "lambda"), in the parallel form of controllers.
 
-    Parameters
-    ----------
-    rule : {"simc", "amigo", "lambda"}
-        Which one.
-    plant : LinearModel
-        In continuous time, with the measurement as its first output.
-    parts : {"PI", "PID"}
-        Of the controller.
-    closed_loop_time : float or None
-        Tc in s, for the rules that have it.
-    ratio : float
-        Derivative time by the time constant of the derivative's filter.
-    attempt : str
-        Beginning of messages.
+    The plant is in continuous time, with the measurement as its first output; ``parts`` is "PI" or
+    "PID", ``closed_loop_time`` Tc in s, for the rules that have it, and ``ratio`` the derivative
+    time by the time constant of the derivative's filter.
     """
     if rule == "simc":
         process = half_rule(plant, len(parts) - 1, attempt)

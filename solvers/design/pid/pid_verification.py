@@ -50,20 +50,8 @@ def verified(
 ) -> Verification:
     """Return the metrics of a step; the context has the new gains, and is changed.
 
-    Parameters
-    ----------
-    controlled : Controlled
-        The controller.
-    system, start : System, Context
-        The diagram, and where it starts.
-    slowest : float
-        Decay rate of the slowest pole of the loop, in rad/s.
-    step_to : mapping
-        The path of the step, and the new value.
-    t_final : float or None
-        Length of the record in s.
-    attempt : str
-        Beginning of messages.
+    ``slowest`` is the decay rate of the slowest pole of the loop in rad/s, ``step_to`` the new
+    value by the path of the step, and ``t_final`` the length of the record in s.
     """
     given = mapping(step_to, "the path of a step, and its new value", attempt)
     require(len(given) == 1, step_to, attempt, "one step, as a path and its new value")

@@ -41,24 +41,12 @@ _STILL = 1e-6  # rad/s: slower poles are those of integrators that nothing feeds
 
 @dataclass(frozen=True, eq=False)
 class Goal:
-    """A measure with a bound, or one that is to be as small as possible.
-
-    Attributes
-    ----------
-    label : str
-        What it is called.
-    measure : Measure
-        What is measured.
-    bound : float
-        Its bound; NaN if it has none.
-    sign : float
-        1 for an upper bound and for what is to be small, -1 for a lower bound.
-    """
+    """A measure with a bound, or one that is to be as small as possible."""
 
     label: str
     measure: Measure
-    bound: float
-    sign: float
+    bound: float  # NaN if it has none
+    sign: float  # 1 for an upper bound and for what is to be small, -1 for a lower bound
 
     @property
     def is_free(self) -> bool:
@@ -72,52 +60,20 @@ class Goal:
 
 @dataclass(frozen=True, eq=False)
 class Level:
-    """The goals at one point.
+    """The goals at one point."""
 
-    Attributes
-    ----------
-    values : ndarray, shape (goals, contexts)
-        The numbers; infinite or NaN where loops are unstable.
-    excesses : ndarray, shape (goals, contexts, _ROWS)
-        Of their pieces.
-    slopes : ndarray, shape (goals, contexts, _ROWS, n)
-        Derivatives of these by the coordinates.
-    decay : ndarray, shape (contexts, _ROWS)
-        Decay rates of the least stable poles.
-    decay_slopes : ndarray, shape (contexts, _ROWS, n)
-        Derivatives of these.
-    stable : ndarray of bool, shape (contexts,)
-        Whether loops are stable.
-    """
-
-    values: FloatArray
-    excesses: FloatArray
-    slopes: FloatArray
-    decay: FloatArray
-    decay_slopes: FloatArray
-    stable: npt.NDArray[np.bool_]
+    values: FloatArray  # (goals, contexts); infinite or NaN where loops are unstable
+    excesses: FloatArray  # of their pieces, (goals, contexts, _ROWS)
+    slopes: FloatArray  # derivatives of these by the coordinates, (goals, contexts, _ROWS, n)
+    decay: FloatArray  # rates of the least stable poles, (contexts, _ROWS)
+    decay_slopes: FloatArray  # derivatives of these, (contexts, _ROWS, n)
+    stable: npt.NDArray[np.bool_]  # whether loops are, (contexts,)
 
 
 class Problem:
-    """The goals as functions of the coordinates of a search.
+    """The goals as functions of the coordinates of a search, at the operating points ``contexts``.
 
-    Parameters
-    ----------
-    contexts : sequence of Context
-        The operating points.
-    space : SearchSpace
-        The coordinates.
-    goals : sequence of Goal
-        What is wanted.
-    period : float or None
-        Of sampled models, in s.
-    attempt : str
-        Beginning of messages.
-
-    Attributes
-    ----------
-    levels : dict
-        By the bytes of a point, what was found there.
+    Models are sampled if there is a ``period``, in s.
     """
 
     def __init__(
@@ -141,6 +97,7 @@ class Problem:
             for context in contexts
         ]
         self.scales = np.array([abs(goal.bound) or 1.0 for goal in goals])
+        # What was found at points, by their bytes.
         self.levels: dict[bytes, tuple[FloatArray, Level]] = {}
         self.failure: FlexureError | None = None
 
