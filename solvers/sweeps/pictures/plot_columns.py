@@ -80,12 +80,7 @@ def require_columns(columns: Sequence[Column], least: int, most: int, attempt: s
 def title_of(sweep: Sweep, lacking: int = 0) -> str:
     """Return the title of a picture: what was run, how often, and how many runs have no numbers.
 
-    Parameters
-    ----------
-    sweep : Sweep
-        What is shown.
-    lacking : int
-        How many runs have no number though they did not fail.
+    ``lacking`` runs have none though they did not fail.
     """
     counts = {outcome: int(np.sum(sweep.outcomes == outcome)) for outcome in _LOST}
     counts["without a number"] = lacking

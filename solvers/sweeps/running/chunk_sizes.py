@@ -13,14 +13,9 @@ _GROWTH = 16  # times as many runs in the next chunk, at most
 
 
 class Pace:
-    """How many runs go into the next chunk, on which the numbers do not depend.
+    """How many runs of a job go into the next chunk, on which the numbers do not depend.
 
-    Parameters
-    ----------
-    job : Job
-        Whose runs they are.
-    seconds : float or None
-        About how long a chunk may take; None for as long as it takes.
+    A chunk may take about ``seconds``; None for as long as it takes.
     """
 
     def __init__(self, job: Job, seconds: float | None) -> None:

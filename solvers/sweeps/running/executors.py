@@ -96,12 +96,7 @@ class _Sender:
 def done_elsewhere(executor: Executor, job: Job, part: Part) -> Generator[Chunk]:
     """Have all runs of a part done by an executor; go through the chunks as they come back.
 
-    Raises
-    ------
-    DeclarationError
-        When the job cannot be pickled; nothing has run then.
-    ExecutorError
-        When workers are lost, or cannot do it.
+    A job that cannot be pickled is refused before anything runs.
     """
     parcel = None if _shares_memory(executor) else Parcel.of(job, part)
     sender, workers, pace = _Sender(executor, job, parcel), Workers(executor), Pace(job, _SECONDS)

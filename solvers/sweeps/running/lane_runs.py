@@ -85,20 +85,9 @@ def _refuse_events(layout: Layout) -> None:
 
 
 class LaneRuns:
-    """Runs of a sweep in lanes.
+    """Runs of a sweep in lanes, of which ``simulation`` represents all.
 
-    Parameters
-    ----------
-    simulation : SimulationState
-        Of the context that represents all runs.
-    measuring : Measuring
-        What is sampled, and what is followed for metrics.
-    kept : int
-        Of how many of the first signals samples are kept.
-    settings : Settings
-        How the runs are integrated.
-    method : tuple of str
-        The method, and why it is that one.
+    Samples are kept of the first ``kept`` signals. ``method`` is the method, and why that one.
     """
 
     def __init__(

@@ -109,15 +109,7 @@ def chosen(
 
 
 class MetricColumns:
-    """The metrics of runs, and what is known of those that are NaN.
-
-    Parameters
-    ----------
-    names : iterable of str
-        The metrics.
-    count : int
-        Number of runs.
-    """
+    """The metrics of runs, and what is known of those that are NaN."""
 
     def __init__(self, names: Iterable[str], count: int) -> None:
         # Arrays of shape (N,) by name; NaN where nothing is known yet.
@@ -152,18 +144,9 @@ class MetricColumns:
 class Measuring:
     """How runs are sampled, and how metrics are computed from what signals did in them.
 
-    Parameters
-    ----------
-    metrics : mapping
-        The metrics by name.
-    readers : mapping
-        Signals by path: those that are kept, and those that metrics read.
-    times : ndarray, shape (K,)
-        When signals that are kept are sampled; metrics do not depend on it.
-    span : tuple of float
-        When runs begin and end.
-    constants : mapping, optional
-        Parameters that metrics read as signals which do not change, by path.
+    ``readers`` are the signals by path, those that are kept before those that metrics read. Kept
+    ones are sampled at ``times``, (K,), on which metrics do not depend. ``span`` is the begin and
+    the end of runs, ``constants`` are parameters that metrics read as constant signals, by path.
     """
 
     def __init__(
@@ -285,18 +268,8 @@ def find_steps(
 ) -> dict[str, FloatArray]:
     """Return instant and target of the step in each run of a sweep; see `StepFinder`.
 
-    Parameters
-    ----------
-    variants : Variants
-        The runs.
-    reader : Reader
-        The signal.
-    start, end : float
-        Begin and end of the records in seconds.
-    at : ndarray, shape (N,)
-        Instants of the steps, NaN where they are not known.
-    disturbs : bool
-        Whether a disturbance is looked for, and not a step.
+    ``at``, (N,), are the instants of the steps, NaN where they are not known. If it ``disturbs``,
+    a disturbance is looked for, and not a step.
     """
     base = variants.base()
     finder = StepFinder(base.system, reader)

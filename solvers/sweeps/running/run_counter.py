@@ -12,13 +12,7 @@ Watch = Callable[[Callable[[], tuple[int, int]]], None]
 
 
 class RunCounter:
-    """Counts the runs that are done, and those of them that failed.
-
-    Parameters
-    ----------
-    bar : ProgressBar
-        Where they are shown.
-    """
+    """Counts the runs that are done, and those of them that failed."""
 
     def __init__(self, bar: ProgressBar) -> None:
         self._bar = bar

@@ -47,33 +47,12 @@ def run_all(
     on_chunk: Callable[[Chunk], object] | None = None,
     counter: RunCounter | None = None,
 ) -> tuple[SweepRecord, MetricColumns]:
-    """Run all variants, and measure them.
+    """Run all variants but for those in ``earlier`` chunks, and measure them.
 
-    Parameters
-    ----------
-    variants : Variants
-        The beginnings of the runs.
-    settings : Settings
-        How the runs are integrated.
-    measuring : Measuring
-        What is sampled and measured.
-    steps : mapping
-        The steps to which the runs respond.
-    kept : int
-        Number of the first signals whose samples are kept. With metrics, the runs are done in
-        chunks: each is measured, and its dense output discarded. The numbers do not depend on the
-        size of chunks.
-    earlier : iterable of Chunk
-        What has been done before; these runs are not run again.
-    executor : Executor, optional
-        Who runs them; this thread when omitted.
-    seconds : float, optional
-        About how long a chunk may take in this thread; as long as it takes when omitted.
-    on_chunk : callable, optional
-        Called with each chunk as soon as it is there, in any order. Runs in it whose outcome is
-        "interrupted" have not been done.
-    counter : RunCounter, optional
-        What counts the runs that are done.
+    Samples are kept of the first ``kept`` signals. With metrics, the runs are done in chunks, each
+    of about ``seconds`` in this thread: each is measured, and its dense output discarded. The
+    numbers do not depend on the size of chunks. ``on_chunk`` is called with each chunk as soon as
+    it is there, in any order. Runs in it whose outcome is "interrupted" have not been done.
     """
     simulation = settings.simulation(variants.base())
     _check(simulation, settings.t_final)

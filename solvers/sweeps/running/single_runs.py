@@ -35,18 +35,8 @@ class SingleRuns:
     """Runs of a sweep, one after the other in each of several simulators.
 
     To make a simulator takes longer than many a run. So one whose run was all native, and came to
-    no harm, takes over the values of another run, with which it restarts.
-
-    Parameters
-    ----------
-    measuring : Measuring
-        What is sampled, and what is followed for metrics.
-    kept : int
-        Of how many of the first signals samples are kept.
-    settings : Settings
-        How the runs are integrated.
-    reason : str
-        Why they do not run in lanes.
+    no harm, takes over the values of another run, with which it restarts. Samples are kept of the
+    first ``kept`` signals; ``reason`` says why there are no lanes.
     """
 
     def __init__(self, measuring: Measuring, kept: int, settings: Settings, reason: str) -> None:

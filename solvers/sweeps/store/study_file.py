@@ -29,15 +29,8 @@ _PATIENCE = 60.0  # s, for others that read
 class StudyFile:
     """A study on disk that is going on.
 
-    Parameters
-    ----------
-    path : Path
-        The file; it is made when there is none.
-    outline : Outline
-        What the study is about. A file with finished runs must be about the same, with a plan that
-        contains them.
-    force : bool
-        If True, delete the runs of another study and start again.
+    A file with finished runs must be about the same as ``outline``, with a plan that contains
+    them; ``force`` deletes the runs of another study and starts again.
     """
 
     def __init__(self, path: Path, outline: Outline, force: bool = False) -> None:

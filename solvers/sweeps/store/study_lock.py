@@ -22,13 +22,7 @@ _guard = Lock()
 
 
 class StudyLock:
-    """The right to write to a file, from when it is made until `release`.
-
-    Parameters
-    ----------
-    path : Path
-        The file.
-    """
+    """The right to write to a file, from when it is made until `release`."""
 
     def __init__(self, path: Path) -> None:
         self._key = os.path.realpath(path)
