@@ -20,12 +20,8 @@ _MOST = 2**31  # samples
 class Recording:
     """The latest samples of a live run, oldest first.
 
-    Parameters
-    ----------
-    columns : sequence of (str, int)
-        Names of the signals and their numbers of components.
-    limit : float
-        Memory in bytes; when it is full, the oldest samples are discarded.
+    Columns are names of signals with their numbers of components. When the memory of ``limit``
+    bytes is full, the oldest samples are discarded.
     """
 
     def __init__(self, columns: Sequence[tuple[str, int]], limit: float) -> None:

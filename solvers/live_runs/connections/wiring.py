@@ -44,19 +44,7 @@ def together_read(context: Context, readers: Sequence[Callable[[Context], Any]])
 
 
 class Wiring:
-    """Finds the places of values, and cuts the wires that partners replace.
-
-    Parameters
-    ----------
-    system : System
-        The diagram.
-    context : Context
-        Its values at the start.
-    attempt : str
-        What fails, for messages.
-    software : sequence of Software
-        Controllers whose outputs replace those of blocks.
-    """
+    """Finds the places of values, and cuts the wires that partners and ``software`` replace."""
 
     def __init__(
         self, system: System, context: Context, attempt: str, software: Sequence[Software]
