@@ -19,14 +19,9 @@ _OUTSIDE = ("parent", "claimed_by", "index", "_layout", "_frozen")
 def constructor_of(leaf: LeafSystem) -> dict[str, Any] | None:
     """Return the call that makes a block like this one, or None where it cannot be known.
 
-    Objects to which the block is attached appear under the name of the argument.
-
-    Returns
-    -------
-    dict
-        ``call``, and ``arguments``: of each one its keyword or None, "text" or "parameter", and
-        the text or the name of the parameter. None when the class does not keep its arguments as
-        attributes or parameters of their names.
+    It is ``call``, with ``arguments``: of each its keyword or None, "text" or "parameter", and the
+    text or the name of the parameter. Objects to which the block is attached appear under the name
+    of the argument. Arguments must be attributes or parameters of their names.
     """
     kind = type(leaf)
     found: list[Argument] = []

@@ -46,14 +46,10 @@ _COLORS = {
 def diagram_data(system: System) -> dict[str, Any] | None:
     """Return what `mountDiagram` of the page draws, as plain JSON; None for a single block.
 
-    Returns
-    -------
-    dict
-        ``name``; ``colors`` by name; ``things``, the list of blocks, ports, folded lines and
-        parameters that all else refers to by number; ``views``, the list of drawings, each with the
-        number of the diagram that it shows (``focus``), those of the blocks unfolded in it
-        (``open``), its rectangle (``box``), ``shapes``, ``blocks`` with their rectangles, and the
-        rectangles of ``ports``.
+    It has ``name``; ``colors`` by name; ``things``, the blocks, ports, folded lines and parameters
+    that all else refers to by number; and ``views``, the drawings, each with the number of the
+    diagram that it shows (``focus``), those of the blocks unfolded in it (``open``), its rectangle
+    (``box``), ``shapes``, ``blocks`` with their rectangles, and the rectangles of ``ports``.
     """
     if not isinstance(system, Diagram):
         return None

@@ -90,22 +90,10 @@ def document(
     model: str = "",
     outline: Outline = RUNS,
 ) -> str:
-    """Return the whole page.
+    """Return the whole page, with title, doc and note in plain text at its head.
 
-    Parameters
-    ----------
-    title, doc : str
-        What stands at its head; plain text, as all that follows.
-    note : str
-        What people have to know before anything else; empty for nothing.
-    layout : str
-        Classes of the main element, for the style.
-    data : dict
-        Plain data for the scripts.
-    model : str
-        The text of ``function flexureModel()``; empty on pages that run nothing.
-    outline : Outline
-        What kind of page it is.
+    ``layout`` are classes of the main element, ``data`` is plain data for the scripts, and
+    ``model`` the text of ``function flexureModel()``, empty on pages that run nothing.
     """
     scripts = {
         "model": _script(model),

@@ -65,15 +65,7 @@ _GOAL = re.compile(rf"\s*(\w+)(?:\s+of\s+(.+?))?\s*([<>])\s*({_NUMBER})\s*")
 
 
 class PageSignals:
-    """The signals of a system under the names that the page uses.
-
-    Parameters
-    ----------
-    system : System
-        A root system.
-    scales : Scales, optional
-        In which units numbers are shown; in their own when omitted.
-    """
+    """The signals of a root system under the names and, with ``scales``, in units of the page."""
 
     def __init__(self, system: System, scales: Scales | None = None) -> None:
         self.system = system
