@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Unpack
 
 import numpy as np
 
-from flexure.diagrams.checks.arguments import is_one_of
+from flexure.diagrams.checks.arguments import is_one_of, require_that
 from flexure.diagrams.checks.errors import UnknownNameError, ValueRefusedError, suggestion, warn
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.interface.html import fold, heading
@@ -274,15 +274,9 @@ def sobol_indices(
     require_system(system, "Cannot find Sobol indices")
     attempt = f"Cannot find Sobol indices of '{system.label}'"
     level = float(as_number(confidence, (), attempt))
-    if not 0.0 < level < 1.0:
-        raise ValueRefusedError(
-            attempt, expected="a confidence between 0 and 1", found=f"{level:g}"
-        )
+    require_that(0.0 < level < 1.0, attempt, "a confidence between 0 and 1", f"{level:g}")
     wanted = listed(options.get("metrics", ()), attempt)
-    if not wanted:
-        raise ValueRefusedError(
-            attempt, expected="at least one of metrics=", found="none, so that nothing varies"
-        )
+    require_that(wanted, attempt, "at least one of metrics=", "none, so that nothing varies")
     if not isinstance(options["metrics"], Mapping):  # which may be what can be read once
         options["metrics"] = [each for _, each in wanted]
     nominal = system if context is None else context

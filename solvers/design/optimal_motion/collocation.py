@@ -97,8 +97,8 @@ class Collocation:
     def evaluations(self) -> tuple[IntArray, FloatArray, IntArray, FloatArray]:
         """Where equations are evaluated, e times, and where each stage finds its evaluation.
 
-        Returns the point of each evaluation, shape (e,), and its instant (e,), which is the last one
-        before the end of an interval, unless ends are shared; the evaluation of each stage
+        Returns the point of each evaluation, shape (e,), and its instant (e,), which is the last
+        one before the end of an interval, unless ends are shared; the evaluation of each stage
         (intervals, stages); and the share of nodes of the inputs in each evaluation (inputs, e).
         """
         n, size, count = self.intervals, self.per_interval, len(self.stages)

@@ -7,6 +7,7 @@ from typing import cast
 
 import numpy as np
 
+from flexure.diagrams.checks.arguments import require_that
 from flexure.diagrams.checks.errors import FlexureError, ValueRefusedError, quoted
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.contexts.value_places import path_of
@@ -37,12 +38,9 @@ def require_rest(study: Study) -> None:
             )
     given = {**study.options, "executor": study.executor, "threads": study.threads}
     of_runs = [name for name, value in given.items() if name in study.options or value is not None]
-    if of_runs:
-        raise ValueRefusedError(
-            f"{study.attempt} without t_final",
-            expected="no options of runs",
-            found=quoted(of_runs),
-        )
+    require_that(
+        not of_runs, f"{study.attempt} without t_final", "no options of runs", quoted(of_runs)
+    )
 
 
 class RestCandidates:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from flexure.diagrams.checks.arguments import check_axes, flag, shown
+from flexure.diagrams.checks.arguments import check_axes, flag, require_that, shown
 from flexure.diagrams.checks.errors import UnknownNameError, ValueRefusedError, quoted, suggestion
 from flexure.diagrams.contexts.value_places import Way, path_of
 from flexure.diagrams.drawing.formats.new_figures import axes_or_new, saved
@@ -191,10 +191,7 @@ def _two_of(names: list[str], x: Way | None, y: Way | None, attempt: str) -> tup
             )
     free = (name for name in names if name not in wanted)
     first, second = (next(free) if name is None else name for name in wanted)
-    if first == second:
-        raise ValueRefusedError(
-            attempt, expected="two different paths for x and y", found=f"'{first}' twice"
-        )
+    require_that(first != second, attempt, "two different paths for x and y", f"'{first}' twice")
     return first, second
 
 
