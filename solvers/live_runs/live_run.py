@@ -31,9 +31,8 @@ from flexure.solvers.live_runs.connections.channels import Entry, InputChannel, 
 from flexure.solvers.live_runs.connections.wiring import SignalReading
 from flexure.solvers.live_runs.desk import columns, sliders
 from flexure.solvers.live_runs.live_report import Figures, LiveReport
-from flexure.solvers.live_runs.recording import Recording
+from flexure.solvers.live_runs.recording import Recording, Snapshot, Snapshots
 from flexure.solvers.live_runs.schedule import Clock, Schedule
-from flexure.solvers.live_runs.snapshots import Snapshot, Snapshots
 from flexure.solvers.simulation.simulator import Simulator
 
 if TYPE_CHECKING:

@@ -35,12 +35,12 @@ from flexure.solvers.sweeps.running.metric_columns import (
     chosen,
     listed,
 )
-from flexure.solvers.sweeps.running.run_counter import RunCounter
 from flexure.solvers.sweeps.running.runs import run_all
 from flexure.solvers.sweeps.running.sweep_record import (
     COMPLETED,
     INTERRUPTED,
     IntegrationOptions,
+    RunCounter,
     Settings,
     SweepOptions,
 )

@@ -24,18 +24,26 @@ from flexure.diagrams.systems.ports import InputPort
 from flexure.diagrams.values.arrays import FloatArray, as_number, freeze
 from flexure.solvers.analysis.linear_models.linear_model import LinearModel
 from flexure.solvers.analysis.linear_models.linear_model_tables import matrix, poles
-from flexure.solvers.design.state_space.controllability import lingers, persists, require_reach
 from flexure.solvers.design.state_space.models import (
     Poles,
     check_model,
+    lingers,
+    persists,
     poles_of,
+    require_reach,
     stable_poles,
     unsolvable,
     warn_unless_at_rest,
     warn_unless_decaying,
 )
-from flexure.solvers.design.state_space.sampled_costs import sampled_cost, with_period
-from flexure.solvers.design.state_space.weights import Weights, chosen, cost, weights
+from flexure.solvers.design.state_space.weights import (
+    Weights,
+    chosen,
+    cost,
+    sampled_cost,
+    weights,
+    with_period,
+)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -18,8 +18,7 @@ import numpy as np
 
 from flexure.diagrams.checks.arguments import shown
 from flexure.diagrams.checks.errors import ExecutorError, FlexureError, ValueRefusedError
-from flexure.solvers.sweeps.running.chunk_sizes import Pace
-from flexure.solvers.sweeps.running.chunks import Chunk, Job
+from flexure.solvers.sweeps.running.chunks import Chunk, Job, Pace
 from flexure.solvers.sweeps.running.job_serialization import Parcel, run_part
 from flexure.solvers.sweeps.running.sweep_record import Part
 

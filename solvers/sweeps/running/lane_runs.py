@@ -36,13 +36,13 @@ from flexure.solvers.native.runs.batch import EnsembleRuns, integrate_runs
 from flexure.solvers.simulation.run_control.options import wants_native
 from flexure.solvers.simulation.run_control.simulation_state import SimulationState
 from flexure.solvers.sweeps.running.metric_columns import Measuring
-from flexure.solvers.sweeps.running.run_counter import Watch
 from flexure.solvers.sweeps.running.sweep_record import (
     COMPLETED,
     INTERRUPTED,
     Part,
     Settings,
     SweepRecord,
+    Watch,
 )
 from flexure.solvers.sweeps.running.variants import Variants
 from flexure.solvers.tracing.lanes import TIME_KEY

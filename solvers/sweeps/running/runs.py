@@ -17,8 +17,7 @@ from flexure.diagrams.values.arrays import FloatArray
 from flexure.solvers.native.programs.preconditions import UnsuitableError
 from flexure.solvers.simulation.run_control.options import wants_native
 from flexure.solvers.simulation.run_control.simulation_state import SimulationState
-from flexure.solvers.sweeps.running.chunk_sizes import Pace
-from flexure.solvers.sweeps.running.chunks import Chunk, Job
+from flexure.solvers.sweeps.running.chunks import Chunk, Job, Pace
 from flexure.solvers.sweeps.running.executors import Workers, done_elsewhere
 from flexure.solvers.sweeps.running.lane_runs import (
     LaneRuns,
@@ -27,8 +26,13 @@ from flexure.solvers.sweeps.running.lane_runs import (
     require_starts,
 )
 from flexure.solvers.sweeps.running.metric_columns import Measuring, MetricColumns, Steps
-from flexure.solvers.sweeps.running.run_counter import RunCounter, Watch
-from flexure.solvers.sweeps.running.sweep_record import Part, Settings, SweepRecord
+from flexure.solvers.sweeps.running.sweep_record import (
+    Part,
+    RunCounter,
+    Settings,
+    SweepRecord,
+    Watch,
+)
 from flexure.solvers.sweeps.running.variants import SweptContexts, Variants
 
 _LONG = 10.0  # s, beyond which interpreted runs are announced

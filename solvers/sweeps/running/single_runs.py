@@ -19,7 +19,6 @@ from flexure.solvers.results.records.dense_signals import dense_signals
 from flexure.solvers.simulation.simulation import result_of
 from flexure.solvers.simulation.simulator import Simulator
 from flexure.solvers.sweeps.running.metric_columns import Measuring
-from flexure.solvers.sweeps.running.run_counter import Watch
 from flexure.solvers.sweeps.running.sweep_record import (
     COMPLETED,
     FAILED,
@@ -27,6 +26,7 @@ from flexure.solvers.sweeps.running.sweep_record import (
     Part,
     Settings,
     SweepRecord,
+    Watch,
 )
 from flexure.solvers.tracing.lanes import TIME_KEY, BatchReader
 

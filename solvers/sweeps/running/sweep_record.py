@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from typing import TypedDict
@@ -19,6 +19,7 @@ from flexure.solvers.results.measures.curves import DenseOutput
 from flexure.solvers.results.records.result import SimulationResult
 from flexure.solvers.simulation.run_control.method_selection import Method
 from flexure.solvers.simulation.run_control.options import Compiled
+from flexure.solvers.simulation.run_control.progress_bar import ProgressBar
 from flexure.solvers.simulation.run_control.simulation_state import SimulationState
 from flexure.solvers.simulation.run_control.tolerances import Tolerance
 from flexure.solvers.simulation.simulation import simulate
@@ -182,3 +183,32 @@ class SweepRecord:
         self.finals[index] = np.nan
         for sample in self.samples:
             sample[index] = np.nan
+
+
+#: Called now and then in the midst of a chunk; what it is passed tells how many of its runs are
+#: done, and how many of these have failed.
+Watch = Callable[[Callable[[], tuple[int, int]]], None]
+
+
+class RunCounter:
+    """Counts the runs that are done, and those of them that failed."""
+
+    def __init__(self, bar: ProgressBar) -> None:
+        self._bar = bar
+        self._done = self._failed = 0
+
+    def skip(self, done: int, failed: int) -> None:
+        """Add runs that were done before."""
+        self._done, self._failed = self._done + done, self._failed + failed
+        self._bar.begin_at(self._done)
+
+    def add(self, done: int, failed: int) -> None:
+        """Add the runs of a chunk."""
+        self._done, self._failed = self._done + done, self._failed + failed
+        self._bar.update(self._done, self._failed)
+
+    def watch(self, count: Callable[[], tuple[int, int]]) -> None:
+        """Show runs of a chunk that is being done, if something is to be shown now."""
+        if self._bar.due:
+            done, failed = count()
+            self._bar.update(self._done + done, self._failed + failed)
