@@ -95,10 +95,7 @@ def document(
     ``layout`` are classes of the main element, ``data`` is plain data for the scripts, and
     ``model`` the text of ``function flexureModel()``, empty on pages that run nothing.
     """
-    scripts = {
-        "model": _script(model),
-        "script": _script(_joined(outline)),
-    }
+    scripts = {"model": _script(model), "script": _script(_joined(outline))}
     hashes = " ".join(f"'sha256-{hash_of(text)}'" for text in scripts.values())
     policy = {
         "default-src": "'none'",

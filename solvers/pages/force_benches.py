@@ -31,10 +31,7 @@ from flexure.solvers.pages.block_benches import (
 from flexure.solvers.pages.motions import Motion, Projection, coordinates_of
 
 #: By the unit of a coordinate: what it is called, the unit of its rate, its force and that unit.
-_KINDS = {
-    "rad": ("angle", "rad/s", "torque", "N m"),
-    "m": ("displacement", "m/s", "force", "N"),
-}
+_KINDS = {"rad": ("angle", "rad/s", "torque", "N m"), "m": ("displacement", "m/s", "force", "N")}
 _USUAL = {"rad": np.pi / 2, "m": 0.1, "rad/s": 1.0, "m/s": 1.0}
 _POSITION, _VELOCITY = "position", "velocity"
 

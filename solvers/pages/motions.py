@@ -68,10 +68,7 @@ class SixCoordinates(Coordinates):
     def directions(self, q: Array) -> list[Array]:
         """Return the velocity of C in A for each coordinate."""
         turning = rpy_velocity_matrix(q[:3])
-        return [
-            *(np.concatenate([turning[:, k], np.zeros(3)]) for k in range(3)),
-            *np.eye(6)[3:],
-        ]
+        return [*(np.concatenate([turning[:, k], np.zeros(3)]) for k in range(3)), *np.eye(6)[3:]]
 
     def of(self, element: Any, context: Context) -> FloatArray:
         """Return the coordinates of the last frame against the first."""

@@ -14,12 +14,7 @@ from flexure.blocks.multibody.bodies.plant_base import TreeBase
 from flexure.blocks.multibody.plants.energy_ledger import EnergyLedger
 from flexure.blocks.multibody.plants.plant import Plant
 from flexure.diagrams.building.known_units import known_units
-from flexure.diagrams.checks.errors import (
-    FlexureError,
-    UnknownNameError,
-    ValueRefusedError,
-    quoted,
-)
+from flexure.diagrams.checks.errors import FlexureError, UnknownNameError, ValueRefusedError, quoted
 from flexure.diagrams.concurrency.quiet import quietly
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.contexts.inventory import Paths, each_parameter
@@ -379,12 +374,7 @@ def samples(system: System, context: Context, paths: Sequence[str]) -> list[dict
             continue
         state = as_text(now.continuous_state)
         found.append(
-            {
-                "time": now.time,
-                "state": state,
-                "derivatives": as_text(rates),
-                "signals": values,
-            }
+            {"time": now.time, "state": state, "derivatives": as_text(rates), "signals": values}
         )
     return found
 

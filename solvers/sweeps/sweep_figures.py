@@ -85,9 +85,7 @@ class SweepFigures:
         return values
 
     def _measure(
-        self,
-        metric: Metric,
-        find: Callable[[Measuring, Variants, NDArray[np.int64]], Steps],
+        self, metric: Metric, find: Callable[[Measuring, Variants, NDArray[np.int64]], Steps]
     ) -> FloatArray:
         """Return a metric of all runs, which are run again for it, with steps that are found."""
         sweep, variants = self._sweep, self._variants

@@ -29,12 +29,7 @@ from flexure.diagrams.values.parameters import NumericParameter
 from flexure.solvers.simulation.run_control.progress_bar import ProgressBar
 from flexure.solvers.sweeps.plans.plans import Plan
 from flexure.solvers.sweeps.running.executors import checked_executor
-from flexure.solvers.sweeps.running.metric_columns import (
-    Measuring,
-    MetricColumns,
-    chosen,
-    listed,
-)
+from flexure.solvers.sweeps.running.metric_columns import Measuring, MetricColumns, chosen, listed
 from flexure.solvers.sweeps.running.runs import run_all
 from flexure.solvers.sweeps.running.sweep_record import (
     COMPLETED,
@@ -205,10 +200,7 @@ def _swept(
 
 
 def simulate_many(
-    system: System,
-    t_final: float,
-    contexts: Iterable[Context],
-    **options: Unpack[SweepOptions],
+    system: System, t_final: float, contexts: Iterable[Context], **options: Unpack[SweepOptions]
 ) -> Sweep:
     """Simulate a system once from each of many contexts.
 

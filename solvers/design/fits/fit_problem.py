@@ -148,15 +148,7 @@ class FitProblem(LeastSquares):
                 for k in range(size):
                     name = f"offset of {names_of(record.places[path])[k]}"
                     title = f"{name} of record {number}" if several_records else name
-                    unknowns.append(
-                        Wanted(
-                            title,
-                            0.0,
-                            record=number,
-                            component=k,
-                            signal=path,
-                        )
-                    )
+                    unknowns.append(Wanted(title, 0.0, record=number, component=k, signal=path))
         if not unknowns:
             raise ValueRefusedError(attempt, expected="parameters to fit", found="none")
         return unknowns

@@ -25,9 +25,7 @@ from flexure.diagrams.systems.system import System, require_system
 from flexure.diagrams.values.arrays import FloatArray, as_numbers, bounded, freeze
 from flexure.diagrams.values.handles import start_context
 from flexure.solvers.analysis.linear_models.linear_model import LinearModel
-from flexure.solvers.design.measured_responses.describing_functions import (
-    DescribingFunction,
-)
+from flexure.solvers.design.measured_responses.describing_functions import DescribingFunction
 from flexure.solvers.design.measured_responses.harmonic_balance import HarmonicBalance
 
 if TYPE_CHECKING:

@@ -12,11 +12,7 @@ from flexure.diagrams.checks.errors import EvaluationError, SimulationError
 from flexure.diagrams.concurrency.deferred_interrupt import DeferredInterrupt
 from flexure.diagrams.values.arrays import FloatArray
 from flexure.solvers.design.optimal_motion.collocation import FINER, FIRST, Collocation
-from flexure.solvers.design.optimal_motion.interior_point import (
-    Outcome,
-    least_violation,
-    minimize,
-)
+from flexure.solvers.design.optimal_motion.interior_point import Outcome, least_violation, minimize
 from flexure.solvers.design.optimal_motion.motion_problem import MotionProblem
 from flexure.solvers.design.optimal_motion.motion_replay import Player, run_so_far, states_of
 from flexure.solvers.design.optimal_motion.node_functions import NodeFunctions, require_finite
@@ -134,12 +130,7 @@ class MotionSearch:
         require_finite(np.array(found[0]), self.functions.names, self.problem.attempt)
 
     def _solved(
-        self,
-        collocation: Collocation,
-        scales: Scales,
-        guess: Plan,
-        near: bool,
-        refinement: int,
+        self, collocation: Collocation, scales: Scales, guess: Plan, near: bool, refinement: int
     ) -> Plan:
         """Return the solution on a mesh, or say why there is none."""
         size = 0.1 * abs(guess.cost) if near else None

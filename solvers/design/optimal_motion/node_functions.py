@@ -17,11 +17,7 @@ from flexure.diagrams.values.events import Witness
 from flexure.solvers.analysis.equations.equations import read_equations
 from flexure.solvers.design.optimal_motion.casadi_form import casadi_expressions
 from flexure.solvers.design.optimal_motion.motion_problem import Bounded, MotionProblem
-from flexure.solvers.native.programs.system_trace import (
-    DiscretePlaces,
-    read_update,
-    read_witness,
-)
+from flexure.solvers.native.programs.system_trace import DiscretePlaces, read_update, read_witness
 from flexure.solvers.results.records.history import Snapshot
 from flexure.solvers.tracing.trace import (
     DISCRETE,

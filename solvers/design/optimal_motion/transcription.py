@@ -97,10 +97,7 @@ class Transcription:
         self.state_scale, self.input_scale, self.time_scale = scales
         problem, start = self.problem, self.problem.context.time
         num_states, num_inputs = len(self.state_scale), len(self.input_scale)
-        self._shapes = (
-            (num_states, len(collocation.points)),
-            (num_inputs, collocation.inputs),
-        )
+        self._shapes = ((num_states, len(collocation.points)), (num_inputs, collocation.inputs))
         points, instants, of_stage, blend = collocation.evaluations
         self._at = points, instants
         states, inputs = ca.MX.sym("x", *self._shapes[0]), ca.MX.sym("u", *self._shapes[1])

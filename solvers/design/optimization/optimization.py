@@ -15,12 +15,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 import numpy as np
 
 from flexure.diagrams.checks.arguments import flag, generator, is_whole, require
-from flexure.diagrams.checks.errors import (
-    EvaluationError,
-    ExecutorError,
-    ValueRefusedError,
-    quoted,
-)
+from flexure.diagrams.checks.errors import EvaluationError, ExecutorError, ValueRefusedError, quoted
 from flexure.diagrams.contexts.by_path import ByPath
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.contexts.value_places import Way, path_of, several

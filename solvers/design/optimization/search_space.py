@@ -49,13 +49,7 @@ class SearchSpace:
     """
 
     def __init__(
-        self,
-        context: Context,
-        bounds: Any,
-        logarithmic: Any,
-        attempt: str,
-        *,
-        starts: bool = True,
+        self, context: Context, bounds: Any, logarithmic: Any, attempt: str, *, starts: bool = True
     ) -> None:
         self._attempt = attempt
         if not isinstance(bounds, Mapping) or not bounds:

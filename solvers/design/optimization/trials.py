@@ -10,11 +10,7 @@ from numpy.typing import NDArray
 from flexure.diagrams.checks.errors import ValueRefusedError
 from flexure.diagrams.values.arrays import FloatArray
 from flexure.diagrams.values.tables import Table
-from flexure.solvers.design.optimization.candidate_runs import (
-    CandidateRuns,
-    Study,
-    run_candidates,
-)
+from flexure.solvers.design.optimization.candidate_runs import CandidateRuns, Study, run_candidates
 from flexure.solvers.design.optimization.rest_candidates import RestCandidates
 from flexure.solvers.design.optimization.search_space import SearchSpace
 from flexure.solvers.results.measures.metrics import Constraint

@@ -21,10 +21,7 @@ from flexure.diagrams.values.tables import Table
 from flexure.solvers.analysis.linear_models.linear_inputs import wire_place
 from flexure.solvers.analysis.linear_models.linear_model import LinearModel
 from flexure.solvers.analysis.linear_models.linear_model_tables import poles
-from flexure.solvers.analysis.linear_models.loop_transfers import (
-    approximated_delays,
-    around_wires,
-)
+from flexure.solvers.analysis.linear_models.loop_transfers import approximated_delays, around_wires
 from flexure.solvers.design.pid.pid_loops import PIDLoop
 from flexure.solvers.design.pid.pid_plants import Controlled, seen
 from flexure.solvers.design.pid.pid_rules import RULES, rule_gains
@@ -367,10 +364,7 @@ def tune_pid(
     slowest = float(-loop.rates(tuning.poles).real.max(initial=-np.inf))
     found = verified(controlled, system, start, slowest, step_to, t_final, attempt)
     return replace(
-        tuning,
-        linear=found.linear,
-        simulated=found.simulated,
-        at_limits=found.at_limits,
+        tuning, linear=found.linear, simulated=found.simulated, at_limits=found.at_limits
     )
 
 

@@ -375,12 +375,7 @@ def place(
 
 
 def placed(
-    A: FloatArray,
-    B: FloatArray,
-    poles: Any,
-    names: list[str],
-    attempt: str,
-    expected: str,
+    A: FloatArray, B: FloatArray, poles: Any, names: list[str], attempt: str, expected: str
 ) -> FloatArray:
     """Return K such that A - B K has these eigenvalues."""
     from scipy.signal import place_poles

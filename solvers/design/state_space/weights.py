@@ -20,12 +20,7 @@ _ROUNDING = 1e-10  # relative to the diagonal
 
 
 def weights(
-    value: Weights,
-    names: Sequence[str],
-    argument: str,
-    attempt: str,
-    *,
-    definite: bool = False,
+    value: Weights, names: Sequence[str], argument: str, attempt: str, *, definite: bool = False
 ) -> FloatArray:
     """Return a symmetric matrix that is positive semidefinite, or definite.
 

@@ -22,13 +22,7 @@ from flexure.diagrams.contexts.value_places import Place, path_of
 from flexure.diagrams.values.arrays import FloatArray
 from flexure.solvers.results.measures import function_metrics, response_metrics
 from flexure.solvers.results.measures.curves import DenseOutput
-from flexure.solvers.results.measures.metrics import (
-    Measure,
-    Metric,
-    Records,
-    Response,
-    columns_of,
-)
+from flexure.solvers.results.measures.metrics import Measure, Metric, Records, Response, columns_of
 from flexure.solvers.results.measures.step_characteristics import StepInfo
 from flexure.solvers.results.measures.step_responses import way_to_rest
 from flexure.solvers.results.measures.step_sources import StepFinder, StepInput

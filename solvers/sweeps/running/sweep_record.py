@@ -71,11 +71,7 @@ class Settings:
         return self.integration.get("compiled")
 
     def simulator(
-        self,
-        context: Context,
-        *,
-        record: bool = False,
-        stopping: threading.Event | None = None,
+        self, context: Context, *, record: bool = False, stopping: threading.Event | None = None
     ) -> Simulator:
         """Make the simulator of one run, which ends when another thread sets an event."""
         simulator = Simulator(self.system, context, record=record, **self.integration)
