@@ -277,12 +277,8 @@ def _settings(function: str, system: System, t_final: float, options: SweepOptio
 def _checked_threads(threads: Any, executor: Executor | None) -> int:
     every = 1 if executor is not None else os.cpu_count() or 1
     count = every if threads is None else threads
-    require(
-        is_whole(count) and count >= 1,
-        threads,
-        "Cannot use this number of threads",
-        "a positive integer",
-    )
+    fits = is_whole(count) and count >= 1
+    require(fits, threads, "Cannot use this number of threads", "a positive integer")
     return int(count)
 
 

@@ -1,4 +1,4 @@
-"""The space of a search: numbers between bounds as coordinates from 0 to 1, some by logarithms."""
+"""The space of a search, numbers between bounds as coordinates from 0 to 1, and its result."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import product
 from math import prod
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -20,7 +20,10 @@ from flexure.diagrams.checks.errors import (
 )
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.contexts.value_places import Place, Way, find_place, path_of, several, untied
+from flexure.diagrams.interface.result_classes import Answer
+from flexure.diagrams.systems.system import System
 from flexure.diagrams.values.arrays import FloatArray, as_number, show
+from flexure.diagrams.values.handles import require_root
 from flexure.diagrams.values.state import DiscreteState
 from flexure.solvers.analysis.equations.equations import can_start
 
@@ -37,6 +40,39 @@ class _Item:
     coordinates: slice
     leads: bool  # not if it takes the value of another one
     label: str | None  # what results call it; None for all but the first of tied parameters
+
+
+class SearchResult(Answer):
+    """Base of results of searches: the best values by path, which can be set in a context."""
+
+    _result: ClassVar[str]  # what it is called
+    values: dict[str, Any]
+    system: System
+
+    def __getitem__(self, path: Way) -> Any:
+        return self.values[path_of(path)]
+
+    def _ipython_key_completions_(self) -> list[str]:
+        return [*self.values]
+
+    def apply(self, context: Context) -> None:
+        """Set the values in a context.
+
+        Parameters
+        ----------
+        context : Context
+            A root context of the system. A value that it refuses leaves it as it was.
+
+        Raises
+        ------
+        ContextError
+            When the context is one of another system.
+        """
+        require_root(context, self.system, f"Cannot apply {self._result}")
+        changed = context.clone()
+        for path, value in self.values.items():
+            changed.set(path, value)
+        context.copy_from(changed)
 
 
 class SearchSpace:

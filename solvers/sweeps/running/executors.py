@@ -42,11 +42,6 @@ def checked_executor(executor: Any) -> Executor | None:
     )
 
 
-def _shares_memory(executor: Executor) -> bool:
-    """Return whether what an executor is given to do is done in this process."""
-    return type(executor) is ThreadPoolExecutor
-
-
 class Workers:
     """An executor, of which it is known how many parts it can do at once."""
 
@@ -97,7 +92,8 @@ def done_elsewhere(executor: Executor, job: Job, part: Part) -> Generator[Chunk]
 
     A job that cannot be pickled is refused before anything runs.
     """
-    parcel = None if _shares_memory(executor) else Parcel.of(job, part)
+    shares_memory = type(executor) is ThreadPoolExecutor
+    parcel = None if shares_memory else Parcel.of(job, part)
     sender, workers, pace = _Sender(executor, job, parcel), Workers(executor), Pace(job, _SECONDS)
     waiting: dict[Future[Chunk | None], Part] = {}
     first, count, sent = 0, len(part.runs), 0

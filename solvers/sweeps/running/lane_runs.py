@@ -58,7 +58,9 @@ def method_in_lanes(simulation: SimulationState, settings: Settings) -> tuple[st
     if not wants_native(settings.compiled):
         raise UnsuitableError("native code is switched off")
     store, choice = simulation.store, simulation.choice
-    _refuse_events(store.layout)
+    for event in (event for leaf in store.layout.leaves for event in leaf.events):
+        if not _is_harmless(event):
+            raise UnsuitableError(f"'{event.label}' is an event")
     require_native(store.layout)
     if not has_loop(choice.method):
         raise UnsuitableError(f"{method_name(choice.method)} does not run in lanes (as asked)")
@@ -74,14 +76,6 @@ def method_in_lanes(simulation: SimulationState, settings: Settings) -> tuple[st
     if METHODS[name].linear and store.layout.num_states > _MOST_STATES:
         raise UnsuitableError(f"{name} runs in lanes with at most {_MOST_STATES} states")
     return name, why
-
-
-def _refuse_events(layout: Layout) -> None:
-    """Refuse events that lanes do not run."""
-    for leaf in layout.leaves:
-        for event in leaf.events:
-            if not _is_harmless(event):
-                raise UnsuitableError(f"'{event.label}' is an event")
 
 
 class LaneRuns:
@@ -279,10 +273,7 @@ def _read(variants: Variants, position: int, parameter: NumericParameter) -> Flo
 def breaks_of(variants: Variants, settings: Settings) -> FloatArray:
     """Return the break times of all runs, shape (B,), or of each where they may differ, (N, B).
 
-    Raises
-    ------
-    UnsuitableError
-        When they are refused, or there are too many.
+    Runs are unsuitable for lanes when they are refused, or there are too many.
     """
     layout = variants.store.layout
     if moving_breaks(layout):  # lanes find them

@@ -10,7 +10,8 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from flexure.diagrams.checks.errors import EvaluationError, ExecutorError, ValueRefusedError, warn
+from flexure.diagrams.checks.arguments import require
+from flexure.diagrams.checks.errors import EvaluationError, ExecutorError, warn
 from flexure.diagrams.concurrency.threads import cached_property
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.values.arrays import FloatArray
@@ -59,7 +60,9 @@ def run_all(
     it is there, in any order. Runs in it whose outcome is "interrupted" have not been done.
     """
     simulation = settings.simulation(variants.base())
-    _check(simulation, settings.t_final)
+    attempt = f"Cannot sweep '{simulation.system.label}'"
+    require(simulation.max_step > 0.0, simulation.max_step, attempt, "a positive max_step")
+    simulation.require_intervals(settings.t_final)
     done = _Done(variants, measuring, kept)
     try:
         for chunk in earlier:
@@ -125,17 +128,6 @@ class _Done:
             self.record.put(chunk.runs, chunk.record)
         self.metrics.put(chunk.runs, chunk.metrics)
         self._missing[chunk.runs] = False
-
-
-def _check(simulation: SimulationState, t_final: float) -> None:
-    """Refuse steps that would fail every run."""
-    if not simulation.max_step > 0.0:
-        raise ValueRefusedError(
-            f"Cannot sweep '{simulation.system.label}'",
-            expected="a positive max_step",
-            found=f"{simulation.max_step}",
-        )
-    simulation.require_intervals(t_final)
 
 
 def _settled(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
@@ -70,14 +69,9 @@ class Settings:
         """Whether the equations may be compiled, and to what; None when the option is omitted."""
         return self.integration.get("compiled")
 
-    def simulator(
-        self, context: Context, *, record: bool = False, stopping: threading.Event | None = None
-    ) -> Simulator:
-        """Make the simulator of one run, which ends when another thread sets an event."""
-        simulator = Simulator(self.system, context, record=record, **self.integration)
-        if stopping is not None:
-            simulator._state.interrupt_on(stopping)
-        return simulator
+    def simulator(self, context: Context, *, record: bool = False) -> Simulator:
+        """Make the simulator of one run."""
+        return Simulator(self.system, context, record=record, **self.integration)
 
     def simulate(self, context: Context) -> SimulationResult:
         """Simulate one run by itself, with all of its history."""
