@@ -123,14 +123,7 @@ def printed(
 ) -> str:
     """Return a page without scripts, to be read or printed.
 
-    Parameters
-    ----------
-    title : str
-        Plain text.
-    sections : sequence of (str, str)
-        The title of each, plain text, and its content, HTML.
-    annex : sequence of (str, str)
-        Sections with details, which begin on a new sheet of paper.
+    Titles are plain text, contents of sections HTML. The annex begins on a new sheet of paper.
     """
     policy = {
         "default-src": "'none'",

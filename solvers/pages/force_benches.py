@@ -266,23 +266,11 @@ def _bench(
             Curve("conservative", [Reading(f"{prefix}conservative_power")]),
             Curve("non-conservative", [Reading(f"{prefix}non_conservative_power")]),
         ]
-        charts = []
+        charts, title = [], f"{what.capitalize()} over "
         if place is not None:
-            other = Curve("at the opposite rate", [back], "other")
-            charts.append(
-                Chart(
-                    f"{what.capitalize()} over {name or label}",
-                    force_unit,
-                    k,
-                    [*over_rate, other],
-                    "force",
-                )
-            )
-        charts.append(
-            Chart(
-                f"{what.capitalize()} over {axes[rate].name}", force_unit, rate, over_rate, "force"
-            )
-        )
+            curves = [*over_rate, Curve("at the opposite rate", [back], "other")]
+            charts.append(Chart(title + (name or label), force_unit, k, curves, "force"))
+        charts.append(Chart(title + axes[rate].name, force_unit, rate, over_rate, "force"))
         if stores and place is not None:
             well = [Curve("stored energy", [energy], "total")]
             charts.append(Chart(f"Stored energy over {name or label}", "J", k, well, "energy"))

@@ -17,7 +17,7 @@ from flexure.diagrams.systems.system import System
 from flexure.diagrams.values.arrays import show
 from flexure.diagrams.values.parameters import NumericParameter
 from flexure.solvers.analysis.statics.load_paths.load_path import LoadPath
-from flexure.solvers.pages.element_laws import law_of
+from flexure.solvers.pages.page_content import law_of
 from flexure.solvers.results.mechanisms.camera import View
 from flexure.solvers.results.mechanisms.flexure_shapes import ribbons
 from flexure.solvers.results.mechanisms.pictures import Motion, poses_in

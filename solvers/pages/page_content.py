@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import base64
+import inspect
 import re
+import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
@@ -382,3 +384,17 @@ def samples(system: System, context: Context, paths: Sequence[str]) -> list[dict
 def as_text(values: Any) -> str:
     """Return numbers as the base64 text of their bytes, as 64-bit floats."""
     return base64.b64encode(np.ascontiguousarray(values, dtype="<f8").tobytes()).decode("ascii")
+
+
+def law_of(block: object) -> str:
+    """Return the equations in the docstring of the class of a block; empty if there are none.
+
+    Examples
+    --------
+    >>> import flexure as fx
+    >>> print(law_of(fx.PIDController("pid")).splitlines()[0])
+    v = kp (b r − y) + ki z + kd d + f        sum of all parts
+    """
+    head = re.split(r"\n(?:Parameters|Attributes)\n-", inspect.getdoc(type(block)) or "")[0]
+    blocks = re.findall(r"::\n\n((?:    .*\n|\n)+)", f"{head}\n")
+    return "\n\n".join(textwrap.dedent(each).strip() for each in blocks)

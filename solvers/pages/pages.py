@@ -402,11 +402,7 @@ class _Content:
         elif recorded is not None:
             data["recorded"] = self._record(recorded)
         layout = "live" if model is not None else "recorded"
-        note = (
-            f"The diagram does not run here, so this page shows the recorded run. {why}"
-            if why
-            else ""
-        )
+        note = why and f"The diagram does not run here, so this page shows the recorded run. {why}"
         if data["mechanisms"]:
             layout += " looking"
         text = "" if model is None else model.text

@@ -10,7 +10,7 @@ import hashlib
 import io
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -33,8 +33,8 @@ from flexure.diagrams.values.tables import Table, cell_text
 from flexure.solvers.analysis.linear_models.linear_model_tables import poles
 from flexure.solvers.analysis.linear_models.linearization import accelerated, linearized
 from flexure.solvers.analysis.plausibility.limit_rules import Usage, check_limits
-from flexure.solvers.pages.element_laws import law_of
-from flexure.solvers.pages.page_content import PageSignals, charts, energies, responses
+from flexure.solvers.design.state_space.models import without_states
+from flexure.solvers.pages.page_content import PageSignals, charts, energies, law_of, responses
 from flexure.solvers.results.mechanisms.flexure_shapes import ribbons
 from flexure.solvers.results.mechanisms.mechanism_plots import plot_mechanism
 from flexure.solvers.results.records.provenance import of_model
@@ -279,17 +279,7 @@ def _without_ledgers(model: LinearModel, system: System) -> LinearModel:
         for each in each_system(system)
         if isinstance(each, EnergyLedger) and each.continuous_state is not None
     )
-    model = model.on_tangent()
-    kept = [k for k, name in enumerate(model.state_names) if not name.startswith(ledgers)]
-    return replace(
-        model,
-        A=model.A[np.ix_(kept, kept)],
-        B=model.B[kept],
-        C=model.C[:, kept],
-        x0=model.x0[kept],
-        xdot0=model.xdot0[kept],
-        state_names=[model.state_names[k] for k in kept],
-    )
+    return without_states(model, lambda name: name.startswith(ledgers))
 
 
 def energy(subject: Subject) -> Iterator[str]:

@@ -125,16 +125,8 @@ class FitProblem(LeastSquares):
                 numbers = variable.read(self.begins[owner or 0].store)
                 for k, name in enumerate(names_of(variable.place)):
                     title = name if owner is None else f"{name} of record {owner}"
-                    unknown = Wanted(
-                        title,
-                        float(numbers[k]),
-                        float(lower[k]),
-                        float(upper[k]),
-                        logarithm,
-                        owner,
-                        number,
-                        k,
-                    )
+                    ends = float(lower[k]), float(upper[k])
+                    unknown = Wanted(title, float(numbers[k]), *ends, logarithm, owner, number, k)
                     unknown.check(attempt, "Set another value in the context")
                     unknowns.append(unknown)
         for way in several(offsets):
@@ -166,11 +158,8 @@ class FitProblem(LeastSquares):
         key = values.tobytes()
         if self._last is None or self._last[0] != key:
             parts = [self._run(k, values) for k in range(len(self.records))]
-            self._last = (
-                key,
-                np.concatenate([p[0] for p in parts]),
-                np.vstack([p[1] for p in parts]),
-            )
+            outputs, slopes = zip(*parts, strict=True)
+            self._last = key, np.concatenate(outputs), np.vstack(slopes)
         return self._last[1], self._last[2]
 
     def put(self, context: Context, values: FloatArray, record: int) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from flexure.diagrams.checks.arguments import is_one_of, mapping, require, shown as written
+from flexure.diagrams.checks.arguments import mapping, require, shown as written
 from flexure.diagrams.checks.errors import EvaluationError, UnknownNameError, ValueRefusedError
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.contexts.value_places import WAYS, Place, Way, find_place, is_signal, path_of
@@ -257,13 +257,6 @@ class MotionProblem:
 
 
 _MOST_BREAKS = 200  # each of which adds an interval
-
-
-def checked_method(method: Any, choices: Mapping[str, Any], argument: str, attempt: str) -> str:
-    """Return a choice among names."""
-    names = ", ".join(map(repr, choices))
-    require(is_one_of(method, choices), method, attempt, f"{argument} to be one of {names}")
-    return str(method)
 
 
 def _given(value: Any) -> Any:

@@ -14,7 +14,7 @@ from flexure.diagrams.values.arrays import FloatArray
 from flexure.solvers.design.optimal_motion.collocation import FINER, FIRST, Collocation
 from flexure.solvers.design.optimal_motion.interior_point import Outcome, least_violation, minimize
 from flexure.solvers.design.optimal_motion.motion_problem import MotionProblem
-from flexure.solvers.design.optimal_motion.motion_replay import Player, run_so_far, states_of
+from flexure.solvers.design.optimal_motion.motion_replay import Player, states_of
 from flexure.solvers.design.optimal_motion.node_functions import NodeFunctions, require_finite
 from flexure.solvers.design.optimal_motion.transcription import (
     Plan,
@@ -275,7 +275,7 @@ class MotionSearch:
         try:
             run = self._player.play(at, values, self._kind, nodes[:, 0], **options)
         except SimulationError as error:
-            return run_so_far(error), np.inf
+            return getattr(error, "result", None), np.inf  # the run that the error ended
         if run.outcome != "completed":
             return run, np.inf
         distance = np.abs(states_of(run, at) - nodes) / sizes[:n, np.newaxis]

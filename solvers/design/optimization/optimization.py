@@ -418,12 +418,9 @@ def _metric(system: System, objective: Any, signals: list[Way], attempt: str) ->
             )
         made = response_metrics.step(objective, signals[0] if signals else only_output(system))
         return made.named(objective)
-    require(
-        callable(objective) and not isinstance(objective, type),
-        objective,
-        attempt,
-        "the objective as a metric, the name of a step metric, or a function of a result",
-    )
+    fits = callable(objective) and not isinstance(objective, type)
+    wanted = "the objective as a metric, the name of a step metric, or a function of a result"
+    require(fits, objective, attempt, wanted)
     return function_metrics.of(objective)
 
 

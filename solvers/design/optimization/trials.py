@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +21,15 @@ NEVER = 1e30  # excess of a candidate without numbers, beyond that of any that h
 _CLOSE = 1e-3  # of a bound: nearer to it, a constraint is active
 
 
+class _Trial(NamedTuple):
+    """A candidate, its numbers, the part of the search that asked, and why it has no numbers."""
+
+    point: FloatArray
+    numbers: FloatArray
+    stage: str
+    reason: str
+
+
 class Trials:
     """Every candidate that a search has tried, and the numbers of its run."""
 
@@ -31,13 +41,10 @@ class Trials:
         self.rest = RestCandidates(study, space) if study.at_rest else None
         self._bar = bar
         self._found: dict[bytes, int] = {}
-        self._points: list[FloatArray] = []
-        self._numbers: list[FloatArray] = []
-        self._stages: list[str] = []
-        self._reasons: list[str] = []
+        self._all: list[_Trial] = []
 
     def __len__(self) -> int:
-        return len(self._points)
+        return len(self._all)
 
     def __call__(self, points: FloatArray, stage: str) -> FloatArray:
         """Return the numbers of candidates, (N, 1 + m); run those that are not known."""
@@ -50,7 +57,7 @@ class Trials:
             self._run(np.array(list(new.values())), stage)
         if not keys:
             return np.zeros((0, 1 + len(self.study.constraints)))
-        return np.array([self._numbers[self._found[key]] for key in keys])
+        return np.array([self._all[self._found[key]].numbers for key in keys])
 
     def again(self, number: int) -> FloatArray:
         """Run a candidate once more, and return its numbers, which are not kept."""
@@ -85,15 +92,12 @@ class Trials:
                 self._note(point, numbers, stage, reason or self._lacking(numbers))
         if runs.interruption is not None:
             raise runs.interruption
-        self._bar.update(float(len(self)), failed=sum(map(bool, self._reasons)))
+        self._bar.update(float(len(self)), failed=sum(map(bool, self.reasons)))
 
     def _note(self, point: FloatArray, numbers: FloatArray, stage: str, reason: str) -> None:
         """Keep a candidate."""
-        self._found[point.tobytes()] = len(self._points)
-        self._points.append(point)
-        self._numbers.append(numbers)
-        self._stages.append(stage)
-        self._reasons.append(reason)
+        self._found[point.tobytes()] = len(self)
+        self._all.append(_Trial(point, numbers, stage, reason))
 
     def _lacking(self, numbers: FloatArray) -> str:
         """Say which numbers a run does not have; "" when it has all."""
@@ -106,17 +110,18 @@ class Trials:
     @property
     def points(self) -> FloatArray:
         """Coordinates of all candidates, shape (N, n)."""
-        return np.array(self._points).reshape(len(self), len(self.space))
+        return np.array([each.point for each in self._all]).reshape(-1, len(self.space))
 
     @property
     def numbers(self) -> FloatArray:
         """Goal and constraints of all candidates, shape (N, 1 + m)."""
-        return np.array(self._numbers).reshape(len(self), 1 + len(self.study.constraints))
+        rows = [each.numbers for each in self._all]
+        return np.array(rows).reshape(-1, 1 + len(self.study.constraints))
 
     @property
     def reasons(self) -> list[str]:
         """Why candidates are none, "" where they are."""
-        return list(self._reasons)
+        return [each.reason for each in self._all]
 
     def scales(self) -> FloatArray:
         """Return what counts as much of each constraint: its bound, or typical values where 0."""
@@ -183,8 +188,8 @@ class Trials:
             *values.T.tolist(),
             *numbers.T.tolist(),
             feasible,
-            self._stages,
-            self._reasons,
+            [each.stage for each in self._all],
+            self.reasons,
             strict=True,
         )
         return Table(columns, rows)

@@ -362,10 +362,8 @@ def tune_pid(
         return tuning
     tuning.apply(start)
     slowest = float(-loop.rates(tuning.poles).real.max(initial=-np.inf))
-    found = verified(controlled, system, start, slowest, step_to, t_final, attempt)
-    return replace(
-        tuning, linear=found.linear, simulated=found.simulated, at_limits=found.at_limits
-    )
+    info = verified(controlled, system, start, slowest, step_to, t_final, attempt)
+    return replace(tuning, linear=info[0], simulated=info[1], at_limits=info[2])
 
 
 def _number(name: str, value: Any, attempt: str, least: float | None = None) -> float:
@@ -382,13 +380,8 @@ def _parts(controlled: Controlled, parts: Any, attempt: str) -> str:
     if parts is None:
         return whole
     one_of(parts, ("P", "PI", "PD", "PID"), "parts", attempt)
-    require(
-        set(parts) <= set(whole),
-        parts,
-        attempt,
-        f"parts without D, as '{controlled.block.path}' is made without kd",
-        remedy="Make it with kd=0.0",
-    )
+    wanted = f"parts without D, as '{controlled.block.path}' is made without kd"
+    require(set(parts) <= set(whole), parts, attempt, wanted, remedy="Make it with kd=0.0")
     return str(parts)
 
 

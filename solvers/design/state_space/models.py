@@ -32,13 +32,8 @@ _PART = 0.1  # of the largest component: from here on a state takes part
 
 def check_model(model: Any, attempt: str, *, inputs: bool = False, outputs: bool = False) -> None:
     """Refuse what is no linear model with states, and with inputs and outputs where needed."""
-    require(
-        isinstance(model, LinearModel),
-        model,
-        attempt,
-        "a LinearModel",
-        remedy="fx.linearize(plant, context) returns one",
-    )
+    fits, remedy = isinstance(model, LinearModel), "fx.linearize(plant, context) returns one"
+    require(fits, model, attempt, "a LinearModel", remedy=remedy)
     counts = {"state that can move" if model.locked else "state": len(model.on_tangent().A)}
     if inputs:
         counts["input"] = model.B.shape[1]
@@ -104,6 +99,21 @@ def without_inputs(model: LinearModel, left_out: list[int]) -> LinearModel:
         D=model.D[:, kept],
         u0=model.u0[kept],
         input_names=[model.input_names[k] for k in kept],
+    )
+
+
+def without_states(model: LinearModel, leaves_out: Callable[[str], bool]) -> LinearModel:
+    """Return a model on its tangent, without the states of some names, on which nothing depends."""
+    model = model.on_tangent()
+    kept = [k for k, name in enumerate(model.state_names) if not leaves_out(name)]
+    return replace(
+        model,
+        A=model.A[np.ix_(kept, kept)],
+        B=model.B[kept],
+        C=model.C[:, kept],
+        x0=model.x0[kept],
+        xdot0=model.xdot0[kept],
+        state_names=[model.state_names[k] for k in kept],
     )
 
 

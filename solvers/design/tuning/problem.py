@@ -164,9 +164,7 @@ class Problem:
 
     def rank(self, level: Level) -> tuple[float, float, float]:
         """Return what is smaller for better points: instability, broken bounds, what is left."""
-        unstable = (
-            float(np.sum(~level.stable)) - min(level.decay.min(), 0.0) * (~level.stable).any()
-        )
+        unstable = np.sum(~level.stable) - min(level.decay.min(), 0.0) * (~level.stable).any()
         bounded = self.worst(level, free=False)
         rest = self.worst(level, free=True)
         if math.isinf(rest):
@@ -279,9 +277,7 @@ class Problem:
         """Return what an aim levels, and its derivatives."""
         n = len(self.space)
         if aim == "stability":
-            size = max(
-                1.0, float(np.abs(level.decay[np.abs(level.decay) < BEYOND]).max(initial=0.0))
-            )
+            size = max(1.0, _largest(level.decay))
             return (-level.decay / size).ravel(), (-level.decay_slopes / size).reshape(-1, n)
         chosen = [k for k, goal in enumerate(self.goals) if goal.is_free == (aim == "free")]
         return level.excesses[chosen].ravel(), level.slopes[chosen].reshape(-1, n)
@@ -292,9 +288,7 @@ class Problem:
         values, slopes = self._aim(level, aim)
         rows, by = [z[-1] - values], [np.hstack([-slopes, np.ones((len(slopes), 1))])]
         if aim != "stability":
-            size = max(
-                1e-9, float(np.abs(level.decay[np.abs(level.decay) < BEYOND]).max(initial=0.0))
-            )
+            size = max(1e-9, _largest(level.decay))
             decay = level.decay.ravel() / size - _STABLE * 1e-3
             slope = level.decay_slopes.reshape(-1, len(self.space)) / size
             rows.append(decay)
@@ -305,6 +299,11 @@ class Problem:
             rows.append(-level.excesses[kept].ravel() - _KEPT)
             by.append(np.hstack([-bounded, np.zeros((len(bounded), 1))]))
         return np.concatenate(rows), np.vstack(by)
+
+
+def _largest(decay: FloatArray) -> float:
+    """Return the largest size of the decay rates that are numbers."""
+    return float(np.abs(decay[np.abs(decay) < BEYOND]).max(initial=0.0))
 
 
 def _without_verdict(measure: Any) -> Any:

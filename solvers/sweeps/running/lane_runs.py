@@ -271,10 +271,7 @@ def _read(variants: Variants, position: int, parameter: NumericParameter) -> Flo
 
 
 def breaks_of(variants: Variants, settings: Settings) -> FloatArray:
-    """Return the break times of all runs, shape (B,), or of each where they may differ, (N, B).
-
-    Runs are unsuitable for lanes when they are refused, or there are too many.
-    """
+    """Return the break times of all runs, shape (B,), or of each where they may differ, (N, B)."""
     layout = variants.store.layout
     if moving_breaks(layout):  # lanes find them
         return np.array([np.inf])
