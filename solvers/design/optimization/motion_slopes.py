@@ -28,7 +28,7 @@ from flexure.solvers.analysis.sensitivities.motion_derivatives import (
     MotionDerivatives,
     refuse_events,
 )
-from flexure.solvers.design.optimization.candidate_runs import Study
+from flexure.solvers.design.optimization.candidates import Study
 from flexure.solvers.design.optimization.search_space import SearchSpace
 from flexure.solvers.results.measures.curves import DenseOutput
 from flexure.solvers.results.measures.interpolation_nodes import NODES

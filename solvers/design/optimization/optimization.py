@@ -25,9 +25,8 @@ from flexure.diagrams.systems.system import System, require_system
 from flexure.diagrams.values.arrays import FloatArray, as_number
 from flexure.diagrams.values.handles import start_context
 from flexure.diagrams.values.tables import Table
-from flexure.solvers.design.optimization.candidate_runs import Study, constraints_of
+from flexure.solvers.design.optimization.candidates import Study, constraints_of, require_rest
 from flexure.solvers.design.optimization.polishing import Polish, polish as go_downhill
-from flexure.solvers.design.optimization.rest_candidates import require_rest
 from flexure.solvers.design.optimization.search_space import SearchResult, SearchSpace
 from flexure.solvers.design.optimization.trials import NEVER, Trials
 from flexure.solvers.results.measures import function_metrics, response_metrics

@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from flexure.diagrams.checks.errors import FlexureError, warn
 from flexure.diagrams.values.arrays import FloatArray
 from flexure.solvers.analysis.sensitivities.motion_derivatives import warn_of_jumps
+from flexure.solvers.design.optimization.candidates import RestCandidates
 from flexure.solvers.design.optimization.motion_slopes import AdjointSlopes, MotionSlopes, slopes_of
-from flexure.solvers.design.optimization.rest_candidates import RestCandidates
 from flexure.solvers.design.optimization.trials import Trials, bound_of
 
 _Slopes: TypeAlias = MotionSlopes | AdjointSlopes | RestCandidates | None

@@ -30,9 +30,8 @@ from flexure.diagrams.systems.system import System, require_system
 from flexure.diagrams.values.arrays import FloatArray, as_number, bounded
 from flexure.diagrams.values.handles import start_context
 from flexure.diagrams.values.tables import Table
-from flexure.solvers.design.optimization.candidate_runs import Study, constraints_of
+from flexure.solvers.design.optimization.candidates import Study, constraints_of, require_rest
 from flexure.solvers.design.optimization.motion_slopes import slopes_of
-from flexure.solvers.design.optimization.rest_candidates import require_rest
 from flexure.solvers.design.optimization.search_space import SearchSpace
 from flexure.solvers.design.optimization.trials import Trials
 from flexure.solvers.results.measures.metrics import Constraint

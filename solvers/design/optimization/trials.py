@@ -11,8 +11,12 @@ from numpy.typing import NDArray
 from flexure.diagrams.checks.errors import ValueRefusedError
 from flexure.diagrams.values.arrays import FloatArray
 from flexure.diagrams.values.tables import Table
-from flexure.solvers.design.optimization.candidate_runs import CandidateRuns, Study, run_candidates
-from flexure.solvers.design.optimization.rest_candidates import RestCandidates
+from flexure.solvers.design.optimization.candidates import (
+    CandidateRuns,
+    RestCandidates,
+    Study,
+    run_candidates,
+)
 from flexure.solvers.design.optimization.search_space import SearchSpace
 from flexure.solvers.results.measures.metrics import Constraint
 from flexure.solvers.simulation.run_control.progress_bar import ProgressBar
