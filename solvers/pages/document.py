@@ -107,12 +107,13 @@ def document(
         "base-uri": "'none'",
         "form-action": "'none'",
     }
+    text = json.dumps(data, allow_nan=False, separators=(",", ":"))
     body = Template(asset(outline.html)).substitute(
         title=_plain(title),
         doc=_plain(doc),
         note=f'<p class="remark">{_plain(note)}</p>' if note else "",
         layout=layout,
-        data=_json(data),
+        data=text.replace("<", "\\u003c"),  # which cannot end its script
         **scripts,
     )
     return framed(title, policy, joined_style(outline.styles), body, schemes="light dark")
@@ -166,12 +167,6 @@ def framed(title: str, policy: dict[str, str], style: str, body: str, *, schemes
 def _plain(text: str) -> str:
     """Return text that is nothing but text in HTML, halves of characters as question marks."""
     return html.escape(text.encode("utf-8", "replace").decode())
-
-
-def _json(data: dict[str, Any]) -> str:
-    """Return data as JSON that cannot end its script."""
-    text = json.dumps(data, allow_nan=False, separators=(",", ":"))
-    return text.replace("<", "\\u003c")
 
 
 def _script(text: str) -> str:

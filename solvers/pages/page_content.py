@@ -152,7 +152,8 @@ def charts(
     that are not shown yet, unless there are controllers, and energies.
     """
     if wanted is not None:
-        groups = [[signals.name(each) for each in _group(item)] for item in _items(wanted)]
+        items = [i if isinstance(i, (list, tuple)) else [i] for i in _items(wanted)]
+        groups = [[signals.name(each) for each in item] for item in items]
         return [list(dict.fromkeys(group)) for group in groups if group]
     plants = [each for each in each_system(signals.system) if isinstance(each, Plant)]
     found = [*_loops(signals)]
@@ -164,10 +165,6 @@ def charts(
 
 def _items(wanted: Any) -> Iterable[Any]:
     return [wanted] if isinstance(wanted, str) else several(wanted)
-
-
-def _group(item: Any) -> list[Any]:
-    return list(item) if isinstance(item, (list, tuple)) else [item]
 
 
 def _loops(signals: PageSignals) -> Iterator[list[str]]:

@@ -22,6 +22,7 @@ from flexure.blocks.multibody.plants.plant import Plant
 from flexure.diagrams.checks.errors import FlexureError
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.contexts.notebook_tables import without_empty
+from flexure.diagrams.contexts.value_places import path_of
 from flexure.diagrams.drawing.formats.new_figures import forget
 from flexure.diagrams.files.versions import versions
 from flexure.diagrams.interface.html import escaped, heading, lines, note, rows_of
@@ -41,7 +42,6 @@ from flexure.solvers.results.records.provenance import of_model
 from flexure.solvers.results.records.result import SimulationResult
 from flexure.solvers.sweeps.sweep import Sweep
 from flexure.solvers.tracing.readable_equations import Equation, brief_equation, named_parts
-from flexure.solvers.tracing.signals import Signal
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -225,7 +225,7 @@ def steps(subject: Subject) -> Iterator[str]:
     result = subject.result
     if result is None or subject.start is None:
         return
-    groups = [[_path(each) for each in _flat(subject.signals)]] if subject.signals else None
+    groups = [[path_of(each) for each in _flat(subject.signals)]] if subject.signals else None
     known = PageSignals(subject.system)
     groups = groups or [list(each) for each in _charts(subject)]
     for response in responses(known, groups, subject.start)[:_PICTURES]:
@@ -240,10 +240,6 @@ def steps(subject: Subject) -> Iterator[str]:
         yield '<div class="pair">'
         yield picture(figure, f"Step response of {name}")
         yield f"<div>{lines(str(found.info))}</div></div>"
-
-
-def _path(signal: Signal) -> str:
-    return signal if isinstance(signal, str) else signal.path
 
 
 def _flat(signals: Iterable[Any] | None) -> Iterator[Any]:

@@ -438,7 +438,8 @@ def _evolve(trials: Trials, size: int, most: int, rng: np.random.Generator) -> s
 
     evolve: Any = scipy_optimize.differential_evolution
     study, space = trials.study, trials.space
-    population = (rng.random((size, len(space))) + _shuffled(size, len(space), rng)) / size
+    within = rng.random((size, len(space)))
+    population = (within + np.column_stack([rng.permutation(size) for _ in space.names])) / size
     start = space.position(study.base)
     if start is not None:
         population[0] = start
@@ -485,11 +486,6 @@ def _evolve(trials: Trials, size: int, most: int, rng: np.random.Generator) -> s
         raise
     runs = f"{len(trials)} runs in populations of {size} (differential evolution)"
     return f"{runs}, {trials.how}"
-
-
-def _shuffled(size: int, count: int, rng: np.random.Generator) -> FloatArray:
-    """Return in each column the integers below a size, shuffled."""
-    return np.column_stack([rng.permutation(size) for _ in range(count)]).astype(float)
 
 
 def _answer(trials: Trials, end: Polish, signals: tuple[str, ...]) -> Optimization:

@@ -125,7 +125,8 @@ def polish(trials: Trials, starts: FloatArray) -> Polish:
         slopes = None
         downhill = _Downhill(trials, _point(trials), None)
         ends = [_grope(downhill, _point(trials), width) for width in (_WIDTH, _NARROW)]
-        how = f"polished without derivatives (COBYLA), because of {_reason(error)}"
+        why = error.found if error.found is not None else str(error).rstrip(".")
+        how = f"polished without derivatives (COBYLA), because of {why}"
     else:
         ends = _alike(trials, ends) if trials.rest else _repeat(downhill, slopes, end)
         how = f"polished with exact {slopes.kind.format(slopes.count)} (SLSQP)"
@@ -186,11 +187,6 @@ def _point(trials: Trials) -> FloatArray:
     best = trials.best()
     assert best is not None
     return np.asarray(trials.points[best])
-
-
-def _reason(error: FlexureError) -> str:
-    """Say what is in the way of derivatives."""
-    return error.found if error.found is not None else str(error).rstrip(".")
 
 
 def _alike(trials: Trials, ends: list[FloatArray]) -> list[FloatArray]:

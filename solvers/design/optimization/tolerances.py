@@ -393,7 +393,8 @@ def tolerances(
         )
     slopes, nominal, ways = _slopes(trials, points, measured, known)
     covariance = np.cov(points.T).reshape(len(space), len(space))
-    if correlation is None and not any(isinstance(key, tuple) for key in _keys(values)):
+    keys = values if isinstance(values, dict) else ()
+    if correlation is None and not any(isinstance(key, tuple) for key in keys):
         covariance = np.diag(np.diag(covariance))
     parts = slopes * (slopes @ covariance)
     variances = parts.sum(axis=1)
@@ -429,10 +430,6 @@ def tolerances(
         system=system,
         _constraints=kept,
     )
-
-
-def _keys(values: Any) -> Iterable[Any]:
-    return values if isinstance(values, dict) else ()
 
 
 def _slopes(

@@ -368,10 +368,8 @@ def tune_pid(
 
 def _number(name: str, value: Any, attempt: str, least: float | None = None) -> float:
     """Return a finite number beyond the least or, without one, a number that is not negative."""
-    attempt = f"{attempt} with this {name}"
-    number = bounded(value, attempt, lower=least or 0.0, exclusive=least is not None)
-    require(np.isfinite(number), number, attempt, "a finite number")
-    return number
+    about = f"{attempt} with this {name}"
+    return bounded(value, about, lower=least or 0.0, exclusive=least is not None)
 
 
 def _parts(controlled: Controlled, parts: Any, attempt: str) -> str:

@@ -411,25 +411,20 @@ def _check_poles(poles: Any, count: int, most: int, attempt: str) -> Poles:
             raise
         expected = f"{count} poles as complex numbers"
         raise ValueRefusedError(attempt, expected=expected, found=f"{poles!r:.200}") from None
-    problem = None
+    problem, counts = None, Counter(wanted.ravel().tolist()).items()
     if wanted.shape != (count,):
         expected = f"{count} poles, one for each state that can move"
         problem = f"shape {wanted.shape}"
     elif not np.isfinite(wanted).all():
         expected, problem = "finite poles", f"{wanted}"
-    elif alone := [p for p, n in Counter(wanted.tolist()).items() if n != _count(wanted, p)]:
+    elif alone := [p for p, n in counts if n != np.sum(wanted == np.conj(p))]:
         expected, problem = "complex poles with their conjugates", f"{alone[0]:.6g} without it"
-    elif most_often := [p for p, n in Counter(wanted.tolist()).items() if n > most]:
+    elif most_often := [p for p, n in counts if n > most]:
         expected = f"each pole at most {most} times, which is how many directions are independent"
         problem = f"{most_often[0]:.6g} more often. Move them apart a little"
     if problem is not None:
         raise ValueRefusedError(attempt, expected=expected, found=problem)
     return wanted
-
-
-def _count(wanted: Poles, pole: complex) -> int:
-    """Return how often the conjugate of a pole is there."""
-    return int(np.sum(wanted == np.conj(pole)))
 
 
 def _with_integrals(

@@ -194,12 +194,9 @@ class Measuring:
         for path, place in self.constants.items():
             steps[path] = {"value": variants.read(place)}
         none = dict.fromkeys(self.functions, np.empty(0))
-        self.measure(self._nothing(), part_of(steps, slice(0)), none)
+        nothing = DenseOutput.joined([], sum(reader.size for reader in self.followed.values()))
+        self.measure(nothing, part_of(steps, slice(0)), none)
         return steps
-
-    def _nothing(self) -> DenseOutput:
-        """Return the signals of no runs."""
-        return DenseOutput.joined([], sum(reader.size for reader in self.followed.values()))
 
     def measure(
         self,
