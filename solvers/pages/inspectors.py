@@ -14,6 +14,7 @@ import numpy.typing as npt
 import flexure.blocks
 from flexure.blocks.multibody.force_elements.force_element import BodyForceElement
 from flexure.blocks.multibody.force_elements.joint_force_element import JointForceElement
+from flexure.blocks.signals.table_files import read_table
 from flexure.diagrams.checks.arguments import file_path, require
 from flexure.diagrams.checks.errors import UnknownNameError, ValueRefusedError, quoted
 from flexure.diagrams.contexts.context import Context
@@ -21,7 +22,6 @@ from flexure.diagrams.systems.leaf import LeafSystem
 from flexure.diagrams.systems.system import System, require_system
 from flexure.diagrams.values.arrays import as_numbers
 from flexure.diagrams.values.handles import root_of, start_context
-from flexure.solvers.design.fits.records import read_columns
 from flexure.solvers.export.javascript.javascript_model import to_javascript
 from flexure.solvers.pages.block_benches import Bench, round_up, static_bench
 from flexure.solvers.pages.document import INSPECTOR, document
@@ -172,7 +172,7 @@ def _measured(measured: Any, attempt: str) -> dict[str, list[float]]:
     attempt = f"{attempt} with what was measured"
     columns: dict[str, Any]
     if isinstance(measured, (str, os.PathLike)):
-        columns = read_columns(file_path(measured, attempt), attempt)
+        columns = read_table(file_path(measured, attempt), attempt).values
     elif isinstance(measured, Mapping):
         columns = dict(measured)
     else:

@@ -91,7 +91,7 @@ def _columns(record: Any, chosen: Sequence[str] | None, attempt: str) -> dict[st
     elif isinstance(record, Mapping):
         columns = {path_of(key): values for key, values in record.items()}
     elif isinstance(record, (str, os.PathLike)):
-        columns = read_columns(file_path(record, attempt), attempt)
+        columns = read_table(file_path(record, attempt), attempt).values
     elif hasattr(record, "columns") and hasattr(record, "index"):  # a DataFrame
         names = [path_of(name) for name in record.columns]
         columns = {name: record.iloc[:, k].to_numpy() for k, name in enumerate(names)}
@@ -124,11 +124,6 @@ def _simulated(
     times = np.unique(result.time)
     samples = result.sample_all(chosen, times)
     return {_TIME: times, **dict(zip(chosen, samples, strict=True))}
-
-
-def read_columns(path: str, attempt: str) -> dict[str, Any]:
-    """Return the columns of a file by name, see `table_files`; empty cells are NaN."""
-    return read_table(path, attempt).values
 
 
 def _checked(

@@ -207,10 +207,7 @@ class _Oscillation(Sine):
 
 
 class Harmonics:
-    """Mean and fundamental of the output of a block for sines of ``omega`` rad/s at its input.
-
-    The context, of the block or of the diagram that it is in, is not changed.
-    """
+    """Mean and fundamental of the output of a block for sines of ``omega`` rad/s at its input."""
 
     def __init__(self, block: System, context: Context | None, omega: float, attempt: str) -> None:
         ports = [

@@ -77,10 +77,7 @@ def harmonics_of(omega: float, period: float | None) -> FloatArray:
 def images_of(
     omega: float, periods: Sequence[float], known: FloatArray, close: float
 ) -> FloatArray:
-    """Return the frequencies at which sampling repeats a frequency, apart from known lines.
-
-    Lines that are closer than a part of the sampling rate are left out.
-    """
+    """Return the frequencies at which sampling repeats one, but for those next to known lines."""
     found: list[float] = []
     for rate in (2.0 * np.pi / period for period in periods):
         for k, side in product(range(1, _IMAGES + 1), (-1.0, 1.0)):

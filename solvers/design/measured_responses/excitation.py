@@ -53,10 +53,7 @@ class AddedSignal(LeafSystem):
 
 
 class ChirpBurst(LeafSystem):
-    """A chirp that begins and ends smoothly: a sine with the frequency f0 (f1 / f0)^(t / duration).
-
-    Frequencies are in Hz, times in s; ``amplitude`` is the largest value.
-    """
+    """A sine of the frequency f0 (f1 / f0)^(t / duration) in Hz, which begins and ends smoothly."""
 
     def __init__(
         self, name: str, amplitude: float, f0: float, f1: float, duration: float, start: float

@@ -42,10 +42,7 @@ class RestPoint:
 
 
 class RestNumbers:
-    """The numbers of measures, as functions of parameters, at the equilibria near a context.
-
-    ``spread`` is that of `ParametricModel`.
-    """
+    """The numbers of measures at the equilibria near a context, as functions of parameters."""
 
     def __init__(
         self,
@@ -135,10 +132,7 @@ class _Held(NamedTuple):
 
 
 class Stroke:
-    """The equations of a stroke, as functions of parameters; the root context is not changed.
-
-    ``spread`` is that of `ParametricModel`.
-    """
+    """The equations of a stroke as functions of parameters, or of coordinates by a ``spread``."""
 
     def __init__(
         self,

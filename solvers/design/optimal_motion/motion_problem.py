@@ -47,10 +47,7 @@ class Squared:
 
 
 class MotionProblem:
-    """What `optimal_motion` is asked for, checked and found in the system.
-
-    The context is read, and not changed.
-    """
+    """What `optimal_motion` is asked for, checked and found in the system."""
 
     def __init__(
         self,

@@ -41,10 +41,7 @@ class Player:
     def play(
         self, times: FloatArray, values: FloatArray, kind: str, start: FloatArray, **options: Any
     ) -> SimulationResult:
-        """Return the run from a start to the last time, with inputs through given points.
-
-        Values have a row for each component of an input; options are those of `simulate`.
-        """
+        """Return the run from a start to the last time, with a row of points for each input."""
         whole, played = self._bench(times, values, kind)
         played[self.prefix].continuous_state = start
         return simulate(whole, float(times[-1]), context=played, **options)

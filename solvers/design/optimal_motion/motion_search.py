@@ -77,10 +77,7 @@ class MotionSearch:
         self.found: Found | None = None
 
     def run(self, intervals: int, guess: Plan) -> Found:
-        """Return the solution on a mesh that is fine enough.
-
-        `found` has the best point when the solver finds no solution, or is interrupted.
-        """
+        """Return the solution on a mesh that is fine enough; else, `found` has the best point."""
         scales = nominal_scales(self.functions, guess)
         self._refuse_jumps(scales)
         self._check_guess(guess)

@@ -50,10 +50,7 @@ class Phase:
 def phases_of(
     context: Context, switches: Sequence[Switch], run: SimulationResult, attempt: str
 ) -> list[Phase]:
-    """Return the phases of a run; time and states of the context, whose values are its, change.
-
-    Refuses instants over which no single event leads from the values before to those after.
-    """
+    """Return the phases of a run, each of which a single event ends; the context is changed."""
     events = _Switches(context, switches)
     pieces = run._history.pieces
     begin, first, found = pieces[0].times[0], pieces[0], list[Phase]()

@@ -87,10 +87,7 @@ class Study:
         return {str(k): metric for k, metric in enumerate(self.metrics)}
 
     def measured(self, space: SearchSpace, points: FloatArray, dense: DenseOutput) -> FloatArray:
-        """Return goal and constraints of candidates, (N, 1 + m), from what signals did in them.
-
-        The dense output has them in the order of `signals`.
-        """
+        """Return goal and constraints of candidates, (N, 1 + m), from what `signals` did."""
         readers = {path: resolve(self.system, path) for path in self.signals}
         assert self.t_final is not None
         span = (self.base.time, self.t_final)

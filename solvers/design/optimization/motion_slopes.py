@@ -129,10 +129,7 @@ class MotionSlopes:
 
 
 class AdjointSlopes:
-    """Derivatives of goal and constraints by many coordinates, from the adjoint of each.
-
-    Parameters, attributes and errors are those of `MotionSlopes`.
-    """
+    """Derivatives as of `MotionSlopes`, by many coordinates, from the adjoint of each metric."""
 
     kind = "adjoints of {} motions"
 

@@ -109,11 +109,7 @@ class HorizonProblem:
     def solve(
         self, x: FloatArray, before: FloatArray, xs: FloatArray, us: FloatArray, ys: FloatArray
     ) -> Plan | None:
-        """Return the optimal inputs, None where the solver finds none.
-
-        They lead from the state ``x`` and the inputs ``before`` it to the point at rest ``xs``,
-        ``us``, which has the bounded outputs ``ys``.
-        """
+        """Return the optimal inputs to a point at rest; None where the solver finds none."""
         limits, n = self._limits, len(x)
         u = self._inputs[..., :n] @ (x - xs) + us
         y = self._outputs[..., :n] @ (x - xs) + ys

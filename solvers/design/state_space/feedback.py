@@ -165,10 +165,7 @@ def state_feedback(
 def add_integrals(
     design: FeedbackDesign, builder: DiagramBuilder, inside: StateFeedback
 ) -> InputPort:
-    """Integrate errors in front of a feedback, and return the input for the measured outputs.
-
-    The input for the reference is "error.u1".
-    """
+    """Integrate errors from the reference, "error.u1"; return the input for measured outputs."""
     q, period = len(design.integral), design.model.period
     names = design.model.output_names
     picked = builder.add(Selector("outputs", len(names), [names.index(k) for k in design.integral]))

@@ -71,10 +71,7 @@ class Level:
 
 
 class Problem:
-    """The goals as functions of the coordinates of a search, at the operating points ``contexts``.
-
-    Models are sampled if there is a ``period``, in s.
-    """
+    """The goals as functions of the coordinates of a search, at several operating points."""
 
     def __init__(
         self,
@@ -176,10 +173,7 @@ class Problem:
         return min(self.levels.values(), key=lambda each: self.rank(each[1]))
 
     def descend(self, start: FloatArray) -> bool:
-        """Search from a point: first for stability, then for all bounds, then for what is free.
-
-        Tells whether nothing is left to search for.
-        """
+        """Search for stability, then bounds, then what is free; return whether nothing is left."""
         has_free = any(goal.is_free for goal in self.goals)
         has_bounds = not all(goal.is_free for goal in self.goals)
         if not self(start).stable.all():

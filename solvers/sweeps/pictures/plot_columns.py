@@ -78,10 +78,7 @@ def require_columns(columns: Sequence[Column], least: int, most: int, attempt: s
 
 
 def title_of(sweep: Sweep, lacking: int = 0) -> str:
-    """Return the title of a picture: what was run, how often, and how many runs have no numbers.
-
-    ``lacking`` runs have none though they did not fail.
-    """
+    """Return the title of a picture: what was run, how often, and how many runs have no numbers."""
     counts = {outcome: int(np.sum(sweep.outcomes == outcome)) for outcome in _LOST}
     counts["without a number"] = lacking
     lost = "".join(f", {count} {what}" for what, count in counts.items() if count)

@@ -72,10 +72,7 @@ class Job:
     def run(
         self, part: Part, stopping: threading.Event | None = None, watch: Watch | None = None
     ) -> Chunk:
-        """Run and measure some of the runs, unless another thread sets an event.
-
-        Progress may be watched.
-        """
+        """Run and measure some of the runs, unless another thread sets an event; may be watched."""
         runner, count = self.runner, len(part.runs)
         began = time.perf_counter()
         numbers = {function: np.full(count, np.nan) for function in self.measuring.functions}
@@ -131,10 +128,7 @@ class Job:
 
 
 class Pace:
-    """How many runs of a job go into the next chunk, on which the numbers do not depend.
-
-    A chunk may take about ``seconds``; None for as long as it takes.
-    """
+    """How many runs of a job go into the next chunk, which may take about some ``seconds``."""
 
     def __init__(self, job: Job, seconds: float | None) -> None:
         self._seconds = seconds

@@ -67,10 +67,7 @@ class SingleRuns:
         numbers: Mapping[Measure, FloatArray],
         watch: Watch | None = None,
     ) -> SweepRecord:
-        """Run some variants, or as many as there is time for before an event is set.
-
-        Values of functions of whole results are stored in ``numbers``. Progress may be watched.
-        """
+        """Run some variants until an event is set; ``numbers`` gets what functions return."""
         states = part.variants.store.layout.num_states
         record = SweepRecord.of(len(part.runs), states, self._readers, self._times)
         nothing = partial(DenseOutput.unknown, self._settings.t_final, self._width)
