@@ -30,15 +30,8 @@ class Clock(Protocol):
 class MonotonicClock:
     """The clock of this machine that never goes back."""
 
-    @staticmethod
-    def now() -> float:
-        """Return the time in seconds."""
-        return time.perf_counter()
-
-    @staticmethod
-    def sleep(seconds: float) -> None:
-        """Sleep."""
-        time.sleep(seconds)
+    now = staticmethod(time.perf_counter)
+    sleep = staticmethod(time.sleep)
 
 
 class Durations:

@@ -172,25 +172,17 @@ def parameters(subject: Subject) -> Iterator[str]:
     if subject.start is None:
         yield note("The model is not available, only its record.")
         return
-    columns = ("path", "value", "unit", "bounds", "doc")
+    columns = ("unit", "bounds", "doc")
     rows = [row for row in subject.start.describe() if row["changed"] and row["kind"] in _CHOSEN]
     if rows:
         usual = {
             row["path"]: row["value"] for row in subject.system.create_default_context().describe()
         }
-        table = Table(
-            ("path", "value", "default", *columns[2:]),
-            (
-                (
-                    row["path"],
-                    _single(row["value"]),
-                    _single(usual.get(row["path"])),
-                    *(row[c] for c in columns[2:]),
-                )
-                for row in rows
-            ),
-        )
-        yield without_empty(table).to_html()
+        table = []
+        for row in rows:
+            values = _single(row["value"]), _single(usual.get(row["path"]))
+            table.append((row["path"], *values, *(row[name] for name in columns)))
+        yield without_empty(Table(("path", "value", "default", *columns), table)).to_html()
     else:
         yield note("All values are those of a default context.")
 

@@ -57,10 +57,7 @@ class SampledModel:
 
     def realization(self, point: SampledPoint, number: int) -> Realization:
         """Return the linear model of a request at a point."""
-        return self._realization(point.context, number)
-
-    def _realization(self, context: Context, number: int) -> Realization:
-        request = self._requests[number]
+        context, request = point.context, self._requests[number]
         model = linearized(
             context.system,
             context,
@@ -110,7 +107,7 @@ class SampledModel:
                 for sign in (1.0, -1.0):
                     beside = point.context.clone()
                     variable.write(beside.store, numbers + sign * step)
-                    found = self._realization(beside, number)
+                    found = self.realization(SampledPoint(beside, {}), number)
                     ends.append(np.block([[found.A, found.B], [found.C, found.D]]))
                 changes.append((ends[0] - ends[1]) / (2.0 * step[k]))
         return np.array(changes)
