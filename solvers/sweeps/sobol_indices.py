@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING, Unpack
 
 import numpy as np
 
-from flexure.diagrams.checks.arguments import check_axes, is_one_of, require_that
-from flexure.diagrams.checks.errors import UnknownNameError, ValueRefusedError, suggestion, warn
+from flexure.diagrams.checks.arguments import check_axes, require_known, require_that
+from flexure.diagrams.checks.errors import ValueRefusedError, warn
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.drawing.formats.new_figures import new_figure, saved
 from flexure.diagrams.drawing.formats.style import COLORS, DARK, check_file, tidy
@@ -125,11 +125,7 @@ class SobolIndices(Answer):
 
     def __getitem__(self, metric: str) -> MetricIndices:
         """Return the indices of a metric."""
-        if not is_one_of(metric, self._found):
-            raise UnknownNameError(
-                f"Cannot find Sobol indices of {metric!r:.100}",
-                remedy=suggestion(str(metric), self._found),
-            )
+        require_known(metric, self._found, f"Cannot find Sobol indices of {metric!r:.100}")
         return self._found[metric]
 
     def _ipython_key_completions_(self) -> list[str]:

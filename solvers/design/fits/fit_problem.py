@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from flexure.blocks.forces.fits.least_squares import LeastSquares, Unknown, bounds_of
-from flexure.diagrams.checks.arguments import mapping
-from flexure.diagrams.checks.errors import UnknownNameError, ValueRefusedError, suggestion
+from flexure.diagrams.checks.arguments import mapping, require_known
+from flexure.diagrams.checks.errors import UnknownNameError, ValueRefusedError
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.contexts.value_places import Way, find_place, path_of, several
 from flexure.diagrams.values.arrays import FloatArray
@@ -110,10 +110,7 @@ class FitProblem(LeastSquares):
         logs = [find_place(context.system, way).path for way in several(logarithmic)]
         paths = [variable.place.path for variable in self.variables]
         for path in logs:
-            if path not in paths:
-                raise UnknownNameError(
-                    f"{attempt} with logarithmic='{path}'", remedy=suggestion(path, paths)
-                )
+            require_known(path, paths, f"{attempt} with logarithmic='{path}'")
         unknowns: list[Wanted] = []
         for number, (variable, given) in enumerate(zip(self.variables, limits, strict=True)):
             lower, upper = _bounds(variable, given, attempt)
@@ -131,10 +128,7 @@ class FitProblem(LeastSquares):
                     unknowns.append(unknown)
         for way in several(offsets):
             path = find_place(context.system, way).path
-            if path not in self.units:
-                raise UnknownNameError(
-                    f"{attempt} with an offset of '{path}'", remedy=suggestion(path, self.units)
-                )
+            require_known(path, self.units, f"{attempt} with an offset of '{path}'")
             for number, record in enumerate(self.records):
                 size = record.outputs[path].shape[1] if path in record.outputs else 0
                 for k in range(size):
@@ -232,8 +226,7 @@ def _found(
     for way, given in mapping(others, "bounds as a mapping of paths", attempt).items():
         path = find_place(context.system, way).path
         here = f"{attempt} with bounds of '{path}'"
-        if path not in paths:
-            raise UnknownNameError(here, remedy=suggestion(path, paths))
+        require_known(path, paths, here)
         if limits[paths.index(path)] is not None:
             raise ValueRefusedError(here, expected="bounds of everything once", found="two of them")
         limits[paths.index(path)] = given

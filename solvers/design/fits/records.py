@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from flexure.blocks.signals.table_files import FORMATS, read_table
-from flexure.diagrams.checks.arguments import file_path, items_of, shown
-from flexure.diagrams.checks.errors import UnknownNameError, ValueRefusedError, quoted, suggestion
+from flexure.diagrams.checks.arguments import file_path, items_of, require_known, shown
+from flexure.diagrams.checks.errors import UnknownNameError, ValueRefusedError, quoted
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.contexts.value_places import Place, Way, find_place, path_of, several
 from flexure.diagrams.systems.ports import InputPort
@@ -144,10 +144,7 @@ def _checked(
         )
     known = {name.partition(" [")[0]: name for name in columns if name != _TIME}
     for name in chosen or ():
-        if name not in known:
-            raise UnknownNameError(
-                f"{attempt} with the signal '{name}'", remedy=suggestion(name, known)
-            )
+        require_known(name, known, f"{attempt} with the signal '{name}'")
     outputs: dict[str, FloatArray] = {}
     inputs: dict[str, FloatArray] = {}
     places: dict[str, Place] = {}

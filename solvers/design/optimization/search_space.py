@@ -10,13 +10,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from flexure.diagrams.checks.arguments import items_of, shown
+from flexure.diagrams.checks.arguments import items_of, require_known, shown
 from flexure.diagrams.checks.errors import (
     EvaluationError,
     FlexureError,
     UnknownNameError,
     ValueRefusedError,
-    suggestion,
 )
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.contexts.value_places import Place, Way, find_place, path_of, several, untied
@@ -208,15 +207,9 @@ class SearchSpace:
         chosen = np.zeros(len(self), dtype=bool)
         for way in several(wish):
             path = path_of(way)
-            for item in self._items:
-                if path == item.path:
-                    chosen[item.coordinates] = True
-                    break
-            else:
-                raise UnknownNameError(
-                    f"{self._attempt} with logarithmic='{path}'",
-                    remedy=suggestion(path, self.paths),
-                )
+            require_known(path, self.paths, f"{self._attempt} with logarithmic='{path}'")
+            item = next(item for item in self._items if item.path == path)
+            chosen[item.coordinates] = True
             if not positive[item.coordinates].all():
                 raise ValueRefusedError(
                     f"{self._attempt} with '{path}' on a logarithmic scale",

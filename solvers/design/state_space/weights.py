@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from flexure.diagrams.checks.arguments import items_of, mapping, shown
-from flexure.diagrams.checks.errors import UnknownNameError, ValueRefusedError, quoted, suggestion
+from flexure.diagrams.checks.arguments import items_of, mapping, require_known, shown
+from flexure.diagrams.checks.errors import ValueRefusedError, quoted
 from flexure.diagrams.values.arrays import FloatArray, as_number, as_numbers, bounded, check_bounds
 from flexure.solvers.analysis.linear_models.linear_model import LinearModel
 
@@ -31,11 +31,7 @@ def weights(
     if isinstance(value, Mapping):
         given = mapping(value, f"names of components for {argument}", attempt)
         for name in given:
-            if name not in names:
-                expected = f"names of {argument}"
-                raise UnknownNameError(
-                    attempt, expected=expected, found=f"'{name}'", remedy=suggestion(name, names)
-                )
+            require_known(name, names, attempt, f"names of {argument}")
         matrix = np.diag(
             [float(as_number(given.get(name, 0.0), (), f"{attempt}: {name}")) for name in names]
         )
@@ -111,13 +107,8 @@ def _of_largest(
     states, inputs = model.state_names, model.input_names
     found: tuple[dict[str, float], dict[str, float]] = ({}, {})
     for name, value in given.items():
-        if name not in states and name not in inputs:
-            raise UnknownNameError(
-                attempt,
-                expected="names of states and inputs in largest",
-                found=f"'{name}'",
-                remedy=suggestion(name, [*states, *inputs]),
-            )
+        known = [*states, *inputs]
+        require_known(name, known, attempt, "names of states and inputs in largest")
         number = float(as_number(value, (), f"{attempt}: {name}"))
         check_bounds(number, f"{attempt} with this largest {name}", lower=0.0, exclusive=True)
         with np.errstate(all="ignore"):
@@ -141,13 +132,7 @@ def chosen(wanted: Any, names: Sequence[str], what: str, attempt: str) -> list[i
     for name in items_of(listed, f"names of {what}s", attempt):
         if not isinstance(name, str):
             raise ValueRefusedError(attempt, expected=f"names of {what}s", found=shown(name))
-        if name not in names:
-            raise UnknownNameError(
-                attempt,
-                expected=f"the name of an {what}",
-                found=f"'{name}'",
-                remedy=suggestion(name, names),
-            )
+        require_known(name, names, attempt, f"the name of an {what}")
         if names.index(name) in found:
             raise ValueRefusedError(attempt, expected="names once each", found=f"'{name}' twice")
         found.append(names.index(name))

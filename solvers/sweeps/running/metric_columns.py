@@ -10,14 +10,8 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from flexure.diagrams.checks.arguments import is_one_of, items_of, shown
-from flexure.diagrams.checks.errors import (
-    UnknownNameError,
-    ValueRefusedError,
-    quoted,
-    suggestion,
-    warn,
-)
+from flexure.diagrams.checks.arguments import items_of, require_known, shown
+from flexure.diagrams.checks.errors import ValueRefusedError, quoted, warn
 from flexure.diagrams.contexts.value_places import Place, path_of
 from flexure.diagrams.values.arrays import FloatArray
 from flexure.solvers.results.measures import function_metrics, response_metrics
@@ -67,10 +61,7 @@ def listed(metrics: Any, attempt: str) -> list[tuple[str | None, Wanted]]:
 def check_names(names: Iterable[str]) -> None:
     """Refuse what is no step metric."""
     for name in names:
-        if not is_one_of(name, _METRICS):
-            raise UnknownNameError(
-                f"Cannot measure {name!r} of step responses", remedy=suggestion(name, _METRICS)
-            )
+        require_known(name, _METRICS, f"Cannot measure {name!r} of step responses")
 
 
 def chosen(
