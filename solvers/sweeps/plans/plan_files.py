@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from flexure.blocks.signals.table_files import bare, read_table
-from flexure.diagrams.checks.arguments import file_path, items_of, require_known
-from flexure.diagrams.checks.errors import FlexureError, ValueRefusedError, quoted
+from flexure.diagrams.checks.arguments import file_path, items_of, require_that
+from flexure.diagrams.checks.errors import FlexureError, ValueRefusedError, quoted, suggestion
 from flexure.diagrams.files.atomic_files import replacing
 from flexure.diagrams.values.arrays import freeze
 from flexure.solvers.sweeps.plans.plans import SAMPLE, Axis, Plan, by_component
@@ -115,7 +115,9 @@ def _chosen(plan: Plan, kept: Sequence[str], attempt: str) -> Plan:
     """Return the part of a plan that varies some paths."""
     known = [path for axis in plan.axes for path in axis.columns]
     for path in kept:
-        require_known(path, known, attempt, "paths of its columns")
+        require_that(
+            path in known, attempt, "paths of its columns", repr(path), suggestion(str(path), known)
+        )
     parts = [
         (axis.name, {k: v for k, v in axis.columns.items() if k in kept}) for axis in plan.axes
     ]
