@@ -72,7 +72,7 @@ RULES = (
 )
 _CODE = re.compile(r"^(`{3,}|~{3,}).*?^\1`*$", re.DOTALL | re.MULTILINE)
 _INLINE = re.compile(r"`[^`\n]*`")
-RAISED = ("Error", "Warning", "warn", "note", "require", "require_that")
+RAISED = ("Error", "Warning", "warn", "note", "require", "require_that", "require_known")
 
 
 def texts_of(file: Path) -> Iterator[tuple[int, str]]:

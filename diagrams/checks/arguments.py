@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Collection, Container, Iterable, Mapping
 from typing import Any
 
 import numpy as np
 
-from flexure.diagrams.checks.errors import FlexureError, ValueRefusedError, quoted
+from flexure.diagrams.checks.errors import (
+    FlexureError,
+    UnknownNameError,
+    ValueRefusedError,
+    quoted,
+    suggestion,
+)
 
 _SURROGATE = re.compile("[\ud800-\udc7f\udd00-\udfff]")  # others stand for bytes of file names
 
@@ -76,6 +82,16 @@ def count_of(value: Any, argument: str, attempt: str, *, minimum: int) -> int:
 def is_one_of(value: object, choices: Container[str]) -> bool:
     """Return whether a value is one of some texts; it may be of a kind that cannot be compared."""
     return isinstance(value, str) and value in choices
+
+
+def require_known(
+    name: object, known: Collection[str], attempt: str, expected: str | None = None
+) -> None:
+    """Refuse a name that is not among the known ones, and suggest one of these."""
+    if not is_one_of(name, known):
+        found = None if expected is None else f"{name!r:.200}"
+        remedy = suggestion(name, known)
+        raise UnknownNameError(attempt, expected=expected, found=found, remedy=remedy)
 
 
 def one_of(

@@ -18,13 +18,7 @@ _WAITING, _AT_ONCE = 256, 16  # that wait, and that are carried out before a ste
 
 
 class Commands:
-    """Commands to one run.
-
-    Parameters
-    ----------
-    attempt : str
-        What fails, for messages.
-    """
+    """Commands to one run."""
 
     def __init__(self, attempt: str) -> None:
         self.lock = Lock()  # held while a command or a step changes values

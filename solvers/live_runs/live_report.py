@@ -216,18 +216,11 @@ class Figures:
             for each in channels
         ]
         return LiveReport(
-            self.outcome,
-            self.message or f"reached t = {end:.6g} s",
-            self.start,
-            end,
-            period,
-            rate,
-            self.steps,
-            self.missed,
-            schedule.shifted,
-            self.jitter,
-            self.response,
-            self.overrun,
-            Table(columns, rows),
-            tuple(events),
+            **(vars(self) | {"message": self.message or f"reached t = {end:.6g} s"}),
+            end=end,
+            period=period,
+            rate=rate,
+            shifted=schedule.shifted,
+            partners=Table(columns, rows),
+            events=tuple(events),
         )

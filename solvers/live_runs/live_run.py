@@ -31,9 +31,8 @@ from flexure.solvers.live_runs.commands import Commands, Interruption
 from flexure.solvers.live_runs.connections.channels import Entry, InputChannel, OutputChannel
 from flexure.solvers.live_runs.connections.wiring import SignalReading
 from flexure.solvers.live_runs.live_report import Figures, LiveReport
-from flexure.solvers.live_runs.recording import Recording
+from flexure.solvers.live_runs.recording import Recording, Snapshot, Snapshots
 from flexure.solvers.live_runs.schedule import Clock, Schedule
-from flexure.solvers.live_runs.snapshots import Snapshot, Snapshots
 from flexure.solvers.simulation.simulator import Simulator
 
 if TYPE_CHECKING:
@@ -49,41 +48,20 @@ _NEAR = 1e-6  # of a period, within which the tick of a clock is that of a step
 
 @dataclass
 class Plan:
-    """The checked parts of a live run.
+    """The checked parts of a live run."""
 
-    Attributes
-    ----------
-    period, rate : float
-        Of steps, in simulated seconds; simulated seconds per second.
-    parameters : list or None
-        Sliders of the page.
-    inputs, outputs, software : list
-        The partners, and the controllers that run as compiled C.
-    reading : SignalReading
-        Reads the signals for the outputs and the recording.
-    settable : callable
-        ``settable(way)`` finds the entry of a value that can be set.
-    clock : Clock
-        What the run follows.
-    record : str or None
-        The file of the recording.
-    max_record : float
-        Its memory in bytes.
-    events : deque
-        Events for the report, with simulated times.
-    """
-
-    period: float
-    rate: float
+    period: float  # of steps, in simulated seconds
+    rate: float  # simulated seconds per second
     clock: Clock
-    record: str | None
-    max_record: float
-    settable: Callable[[Way], Entry]
-    reading: SignalReading
-    parameters: Any = None
+    record: str | None  # the file of the recording
+    max_record: float  # its memory in bytes
+    settable: Callable[[Way], Entry]  # finds the entry of a value that can be set
+    reading: SignalReading  # of the signals for outputs and recording
+    parameters: Any = None  # those with sliders
     inputs: list[InputChannel] = field(default_factory=list)
     outputs: list[OutputChannel] = field(default_factory=list)
     software: list[Software] = field(default_factory=list)
+    # For the report, with simulated times.
     events: deque[tuple[float, str]] = field(default_factory=lambda: deque(maxlen=_EVENTS))
 
 

@@ -30,15 +30,8 @@ class Clock(Protocol):
 class MonotonicClock:
     """The clock of this machine that never goes back."""
 
-    @staticmethod
-    def now() -> float:
-        """Return the time in seconds."""
-        return time.perf_counter()
-
-    @staticmethod
-    def sleep(seconds: float) -> None:
-        """Sleep."""
-        time.sleep(seconds)
+    now = staticmethod(time.perf_counter)
+    sleep = staticmethod(time.sleep)
 
 
 class Durations:
@@ -70,19 +63,10 @@ class Durations:
 
 
 class Schedule:
-    """Waits until steps are due.
+    """Waits until steps are due, every ``interval`` s of a clock; at once if it is 0.
 
     After a delay, steps follow each other at once until they are on time again. After a long one,
-    or when the clock has jumped, the schedule is shifted instead.
-
-    Parameters
-    ----------
-    clock : Clock
-        The clock.
-    interval : float
-        Time of the clock from step to step, in seconds; 0 for steps that wait for nothing.
-    tell : callable
-        ``tell(text)`` records an event.
+    or when the clock has jumped, the schedule is shifted instead, and ``tell(text)`` records it.
     """
 
     def __init__(self, clock: Clock, interval: float, tell: Callable[[str], None]) -> None:

@@ -140,17 +140,7 @@ def require_static(system: System, attempt: str) -> None:
 
 
 def static_bench(system: System, values: Context, attempt: str) -> Bench:
-    """Return the bench of a system without states: its outputs over each of its inputs.
-
-    Parameters
-    ----------
-    system : System
-        A block, or a whole diagram.
-    values : Context
-        Of the root of what it is in.
-    attempt : str
-        For messages.
-    """
+    """Return the bench of a system without states: its outputs over each of its inputs."""
     require_static(system, attempt)
     if isinstance(system, LeafSystem):
         root: System = detached(system)

@@ -46,14 +46,10 @@ _COLORS = {
 def diagram_data(system: System) -> dict[str, Any] | None:
     """Return what `mountDiagram` of the page draws, as plain JSON; None for a single block.
 
-    Returns
-    -------
-    dict
-        ``name``; ``colors`` by name; ``things``, the list of blocks, ports, folded lines and
-        parameters that all else refers to by number; ``views``, the list of drawings, each with the
-        number of the diagram that it shows (``focus``), those of the blocks unfolded in it
-        (``open``), its rectangle (``box``), ``shapes``, ``blocks`` with their rectangles, and the
-        rectangles of ``ports``.
+    It has ``name``; ``colors`` by name; ``things``, the blocks, ports, folded lines and parameters
+    that all else refers to by number; and ``views``, the drawings, each with the number of the
+    diagram that it shows (``focus``), those of the blocks unfolded in it (``open``), its rectangle
+    (``box``), ``shapes``, ``blocks`` with their rectangles, and the rectangles of ``ports``.
     """
     if not isinstance(system, Diagram):
         return None
@@ -131,13 +127,14 @@ class _Things:
 
     def _block(self, system: System) -> dict[str, Any]:
         """Describe a system."""
+        summary = (getdoc(type(system)) or "").split("\n\n")[0]
         return {
             "kind": "block",
             "path": system.path[self._start :] if system is not self._root else "",
             "name": system.name,
             "caption": caption_of(system),
             "role": role_of(system),
-            "doc": _first_line(type(system)),
+            "doc": summary.replace("\n", " ").replace("`", ""),
             "parent": None if system is self._root else self._numbers[system.parent],
             "opens": isinstance(system, Diagram),
         }
@@ -167,11 +164,6 @@ class _Things:
                 break
             port = feed
         return port
-
-
-def _first_line(kind: type) -> str:
-    """Return what the docstring of a class begins with."""
-    return (getdoc(kind) or "").split("\n\n")[0].replace("\n", " ").replace("`", "")
 
 
 def _view(content: Content, things: _Things) -> dict[str, Any]:

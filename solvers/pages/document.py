@@ -90,27 +90,12 @@ def document(
     model: str = "",
     outline: Outline = RUNS,
 ) -> str:
-    """Return the whole page.
+    """Return the whole page, with title, doc and note in plain text at its head.
 
-    Parameters
-    ----------
-    title, doc : str
-        What stands at its head; plain text, as all that follows.
-    note : str
-        What people have to know before anything else; empty for nothing.
-    layout : str
-        Classes of the main element, for the style.
-    data : dict
-        Plain data for the scripts.
-    model : str
-        The text of ``function flexureModel()``; empty on pages that run nothing.
-    outline : Outline
-        What kind of page it is.
+    ``layout`` are classes of the main element, ``data`` is plain data for the scripts, and
+    ``model`` the text of ``function flexureModel()``, empty on pages that run nothing.
     """
-    scripts = {
-        "model": _script(model),
-        "script": _script(_joined(outline)),
-    }
+    scripts = {"model": _script(model), "script": _script(_joined(outline))}
     hashes = " ".join(f"'sha256-{hash_of(text)}'" for text in scripts.values())
     policy = {
         "default-src": "'none'",
@@ -122,12 +107,13 @@ def document(
         "base-uri": "'none'",
         "form-action": "'none'",
     }
+    text = json.dumps(data, allow_nan=False, separators=(",", ":"))
     body = Template(asset(outline.html)).substitute(
         title=_plain(title),
         doc=_plain(doc),
         note=f'<p class="remark">{_plain(note)}</p>' if note else "",
         layout=layout,
-        data=_json(data),
+        data=text.replace("<", "\\u003c"),  # which cannot end its script
         **scripts,
     )
     return framed(title, policy, joined_style(outline.styles), body, schemes="light dark")
@@ -138,14 +124,7 @@ def printed(
 ) -> str:
     """Return a page without scripts, to be read or printed.
 
-    Parameters
-    ----------
-    title : str
-        Plain text.
-    sections : sequence of (str, str)
-        The title of each, plain text, and its content, HTML.
-    annex : sequence of (str, str)
-        Sections with details, which begin on a new sheet of paper.
+    Titles are plain text, contents of sections HTML. The annex begins on a new sheet of paper.
     """
     policy = {
         "default-src": "'none'",
@@ -188,12 +167,6 @@ def framed(title: str, policy: dict[str, str], style: str, body: str, *, schemes
 def _plain(text: str) -> str:
     """Return text that is nothing but text in HTML, halves of characters as question marks."""
     return html.escape(text.encode("utf-8", "replace").decode())
-
-
-def _json(data: dict[str, Any]) -> str:
-    """Return data as JSON that cannot end its script."""
-    text = json.dumps(data, allow_nan=False, separators=(",", ":"))
-    return text.replace("<", "\\u003c")
 
 
 def _script(text: str) -> str:

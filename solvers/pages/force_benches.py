@@ -31,10 +31,7 @@ from flexure.solvers.pages.block_benches import (
 from flexure.solvers.pages.motions import Motion, Projection, coordinates_of
 
 #: By the unit of a coordinate: what it is called, the unit of its rate, its force and that unit.
-_KINDS = {
-    "rad": ("angle", "rad/s", "torque", "N m"),
-    "m": ("displacement", "m/s", "force", "N"),
-}
+_KINDS = {"rad": ("angle", "rad/s", "torque", "N m"), "m": ("displacement", "m/s", "force", "N")}
 _USUAL = {"rad": np.pi / 2, "m": 0.1, "rad/s": 1.0, "m/s": 1.0}
 _POSITION, _VELOCITY = "position", "velocity"
 
@@ -269,23 +266,11 @@ def _bench(
             Curve("conservative", [Reading(f"{prefix}conservative_power")]),
             Curve("non-conservative", [Reading(f"{prefix}non_conservative_power")]),
         ]
-        charts = []
+        charts, title = [], f"{what.capitalize()} over "
         if place is not None:
-            other = Curve("at the opposite rate", [back], "other")
-            charts.append(
-                Chart(
-                    f"{what.capitalize()} over {name or label}",
-                    force_unit,
-                    k,
-                    [*over_rate, other],
-                    "force",
-                )
-            )
-        charts.append(
-            Chart(
-                f"{what.capitalize()} over {axes[rate].name}", force_unit, rate, over_rate, "force"
-            )
-        )
+            curves = [*over_rate, Curve("at the opposite rate", [back], "other")]
+            charts.append(Chart(title + (name or label), force_unit, k, curves, "force"))
+        charts.append(Chart(title + axes[rate].name, force_unit, rate, over_rate, "force"))
         if stores and place is not None:
             well = [Curve("stored energy", [energy], "total")]
             charts.append(Chart(f"Stored energy over {name or label}", "J", k, well, "energy"))

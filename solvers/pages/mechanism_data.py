@@ -17,7 +17,7 @@ from flexure.diagrams.systems.system import System
 from flexure.diagrams.values.arrays import show
 from flexure.diagrams.values.parameters import NumericParameter
 from flexure.solvers.analysis.statics.load_paths.load_path import LoadPath
-from flexure.solvers.pages.element_laws import law_of
+from flexure.solvers.pages.page_content import law_of
 from flexure.solvers.results.mechanisms.camera import View
 from flexure.solvers.results.mechanisms.flexure_shapes import ribbons
 from flexure.solvers.results.mechanisms.pictures import Motion, poses_in
@@ -49,24 +49,10 @@ def mechanism_data(
 ) -> dict[str, Any]:
     """Return what ``mountMechanism(element, data, app)`` of ``mechanism_view.js`` draws.
 
-    Parameters
-    ----------
-    plant : Plant
-        The plant.
-    context : Context
-        Gives the places on its bodies, and the poses by which sizes are chosen.
-    path_of : callable
-        Returns the path under which the page knows an output of a block, or a parameter.
-    look : Look
-        How it is shown.
-    traced : sequence of Frame
-        Frames whose paths are drawn.
-
-    Returns
-    -------
-    dict
-        Plain data; ``signals`` holds for each body the path of its pose, which are twelve numbers,
-        and None for the world.
+    The context gives the places on bodies, and the poses by which sizes are chosen; ``path_of``
+    the path under which the page knows an output or a parameter; paths of frames ``traced`` are
+    drawn. ``signals`` of the plain data holds for each body the path of its pose, which are twelve
+    numbers, and None for the world.
     """
     poses = poses_in(plant, [context])
     ports = [plant.tree.find_output(f"{body.name}_pose") for body in plant.bodies[1:]]

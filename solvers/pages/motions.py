@@ -68,10 +68,7 @@ class SixCoordinates(Coordinates):
     def directions(self, q: Array) -> list[Array]:
         """Return the velocity of C in A for each coordinate."""
         turning = rpy_velocity_matrix(q[:3])
-        return [
-            *(np.concatenate([turning[:, k], np.zeros(3)]) for k in range(3)),
-            *np.eye(6)[3:],
-        ]
+        return [*(np.concatenate([turning[:, k], np.zeros(3)]) for k in range(3)), *np.eye(6)[3:]]
 
     def of(self, element: Any, context: Context) -> FloatArray:
         """Return the coordinates of the last frame against the first."""
@@ -92,10 +89,7 @@ def _coordinates_at(X_AC: RigidTransform) -> FloatArray:
 class LengthCoordinate(Coordinates):
     """The length between the points P on A and Q on C, which are moved apart along x.
 
-    Parameters
-    ----------
-    offset : array, shape (3,)
-        Position of P in A, less that of Q in C.
+    ``offset`` is the position of P in A, less that of Q in C.
     """
 
     names = ("length",)
@@ -134,15 +128,6 @@ class Motion(LeafSystem):
     One body moves, the last one unless it is the world; everything else is at rest. The outputs
     have the names of the inputs of the element; ``directions`` are the spatial velocities of the
     moving body at its origin, in the world, for a rate of one along each coordinate.
-
-    Parameters
-    ----------
-    name : str
-        Name of the block.
-    element : BodyForceElement
-        The element.
-    coordinates : Coordinates
-        Along which it moves.
     """
 
     def __init__(self, name: str, element: BodyForceElement, coordinates: Coordinates) -> None:
@@ -216,15 +201,7 @@ def _constant(value: FloatArray, context: Any) -> FloatArray:
 
 
 class Projection(LeafSystem):
-    """The force along each coordinate: the power of a spatial force at a rate of one.
-
-    Parameters
-    ----------
-    name : str
-        Name of the block.
-    count : int
-        Number of coordinates.
-    """
+    """The force along each coordinate: the power of a spatial force at a rate of one."""
 
     def __init__(self, name: str, count: int) -> None:
         super().__init__(name)

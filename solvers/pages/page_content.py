@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import base64
+import inspect
 import re
+import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
@@ -14,12 +16,7 @@ from flexure.blocks.multibody.bodies.plant_base import TreeBase
 from flexure.blocks.multibody.plants.energy_ledger import EnergyLedger
 from flexure.blocks.multibody.plants.plant import Plant
 from flexure.diagrams.building.known_units import known_units
-from flexure.diagrams.checks.errors import (
-    FlexureError,
-    UnknownNameError,
-    ValueRefusedError,
-    quoted,
-)
+from flexure.diagrams.checks.errors import FlexureError, UnknownNameError, ValueRefusedError, quoted
 from flexure.diagrams.concurrency.warnings_and_garbage import quietly
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.contexts.inventory import Paths, each_parameter
@@ -65,15 +62,7 @@ _GOAL = re.compile(rf"\s*(\w+)(?:\s+of\s+(.+?))?\s*([<>])\s*({_NUMBER})\s*")
 
 
 class PageSignals:
-    """The signals of a system under the names that the page uses.
-
-    Parameters
-    ----------
-    system : System
-        A root system.
-    scales : Scales, optional
-        In which units numbers are shown; in their own when omitted.
-    """
+    """The signals of a root system under the names and, with ``scales``, in units of the page."""
 
     def __init__(self, system: System, scales: Scales | None = None) -> None:
         self.system = system
@@ -163,7 +152,8 @@ def charts(
     that are not shown yet, unless there are controllers, and energies.
     """
     if wanted is not None:
-        groups = [[signals.name(each) for each in _group(item)] for item in _items(wanted)]
+        items = [i if isinstance(i, (list, tuple)) else [i] for i in _items(wanted)]
+        groups = [[signals.name(each) for each in item] for item in items]
         return [list(dict.fromkeys(group)) for group in groups if group]
     plants = [each for each in each_system(signals.system) if isinstance(each, Plant)]
     found = [*_loops(signals)]
@@ -175,10 +165,6 @@ def charts(
 
 def _items(wanted: Any) -> Iterable[Any]:
     return [wanted] if isinstance(wanted, str) else several(wanted)
-
-
-def _group(item: Any) -> list[Any]:
-    return list(item) if isinstance(item, (list, tuple)) else [item]
 
 
 def _loops(signals: PageSignals) -> Iterator[list[str]]:
@@ -387,12 +373,7 @@ def samples(system: System, context: Context, paths: Sequence[str]) -> list[dict
             continue
         state = as_text(now.continuous_state)
         found.append(
-            {
-                "time": now.time,
-                "state": state,
-                "derivatives": as_text(rates),
-                "signals": values,
-            }
+            {"time": now.time, "state": state, "derivatives": as_text(rates), "signals": values}
         )
     return found
 
@@ -400,3 +381,17 @@ def samples(system: System, context: Context, paths: Sequence[str]) -> list[dict
 def as_text(values: Any) -> str:
     """Return numbers as the base64 text of their bytes, as 64-bit floats."""
     return base64.b64encode(np.ascontiguousarray(values, dtype="<f8").tobytes()).decode("ascii")
+
+
+def law_of(block: object) -> str:
+    """Return the equations in the docstring of the class of a block; empty if there are none.
+
+    Examples
+    --------
+    >>> import flexure as fx
+    >>> print(law_of(fx.PIDController("pid")).splitlines()[0])
+    v = kp (b r − y) + ki z + kd d + f        sum of all parts
+    """
+    head = re.split(r"\n(?:Parameters|Attributes)\n-", inspect.getdoc(type(block)) or "")[0]
+    blocks = re.findall(r"::\n\n((?:    .*\n|\n)+)", f"{head}\n")
+    return "\n\n".join(textwrap.dedent(each).strip() for each in blocks)

@@ -23,7 +23,7 @@ from flexure.diagrams.interface.option_names import answers_other_words
 from flexure.diagrams.interface.result_classes import Answer
 from flexure.diagrams.systems.ports import OutputPort
 from flexure.diagrams.systems.system import System, each_system, require_system
-from flexure.diagrams.values.arrays import as_number
+from flexure.diagrams.values.arrays import as_number, bounded
 from flexure.diagrams.values.handles import start_context
 from flexure.diagrams.values.parameters import NumericParameter
 from flexure.solvers.analysis.statics.load_paths.load_path import LoadPath
@@ -236,7 +236,7 @@ def page(
     checked_tolerances(rtol, atol, 1e-6, attempt)
     run = {"rtol": rtol, "atol": atol, "maxStep": max_step}
     given = {
-        name: _positive(value, f"{attempt} with {name.replace('S', '_s')}")
+        name: bounded(value, f"{attempt} with {name.replace('S', '_s')}", lower=0.0, exclusive=True)
         for name, value in run.items()
         if value is not None
     }
@@ -396,28 +396,20 @@ class _Content:
             ]
             data["foremost"] = [*dict.fromkeys([*lacking, *chosen])]
             data["tied"] = tied_paths(system, parameters)
-            data["changed"] = self._changed(known)
+            rows = {row["path"] for row in self._context.describe() if row["changed"]}
+            data["changed"] = [path for path in known if _whole(path, rows) in rows]
             data["loops"] = loops(self._names, self._context)
             data["samples"] = samples(system, self._context, self._needed())
         elif recorded is not None:
             data["recorded"] = self._record(recorded)
         layout = "live" if model is not None else "recorded"
-        note = (
-            f"The diagram does not run here, so this page shows the recorded run. {why}"
-            if why
-            else ""
-        )
+        note = why and f"The diagram does not run here, so this page shows the recorded run. {why}"
         if data["mechanisms"]:
             layout += " looking"
         text = "" if model is None else model.text
         about = f"from {self._context.time:g} to {end:g} s"
         whole = document(title, about, note, layout, data, text)
         return Page(title, whole, model is not None)
-
-    def _changed(self, known: Sequence[str]) -> list[str]:
-        """Return the paths of values that are not those of a default context."""
-        rows = {row["path"] for row in self._context.describe() if row["changed"]}
-        return [path for path in known if _whole(path, rows) in rows]
 
     def _seen_mechanisms(self, look: Look) -> Iterator[dict[str, Any]]:
         """Go through what is shown of mechanisms, of those whose poses are known."""
@@ -516,12 +508,6 @@ def _shapes(shapes: Any, system: System, attempt: str) -> list[Any]:
         wanted = f"shapes= results of modes, buckling and load_path of '{system.label}'"
         require(fits, each, attempt, wanted)
     return found
-
-
-def _positive(value: Any, attempt: str) -> float:
-    number = float(as_number(value, (), attempt))
-    require(0.0 < number < math.inf, value, attempt, "a finite number above 0")
-    return number
 
 
 def identifier(name: str, otherwise: str) -> str:

@@ -10,7 +10,7 @@ import hashlib
 import io
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,6 +22,7 @@ from flexure.blocks.multibody.plants.plant import Plant
 from flexure.diagrams.checks.errors import FlexureError
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.contexts.notebook_tables import without_empty
+from flexure.diagrams.contexts.value_places import path_of
 from flexure.diagrams.drawing.formats.new_figures import forget
 from flexure.diagrams.files.versions import versions
 from flexure.diagrams.interface.html import escaped, heading, lines, note, rows_of
@@ -33,15 +34,14 @@ from flexure.diagrams.values.tables import Table, cell_text
 from flexure.solvers.analysis.linear_models.linear_model_tables import poles
 from flexure.solvers.analysis.linear_models.linearization import accelerated, linearized
 from flexure.solvers.analysis.plausibility.limit_rules import Usage, check_limits
-from flexure.solvers.pages.element_laws import law_of
-from flexure.solvers.pages.page_content import PageSignals, charts, energies, responses
+from flexure.solvers.design.state_space.model_requirements import without_states
+from flexure.solvers.pages.page_content import PageSignals, charts, energies, law_of, responses
 from flexure.solvers.results.mechanisms.flexure_shapes import ribbons
 from flexure.solvers.results.mechanisms.pictures import plot_mechanism
 from flexure.solvers.results.records.provenance import of_model
 from flexure.solvers.results.records.result import SimulationResult
 from flexure.solvers.sweeps.sweep import Sweep
 from flexure.solvers.tracing.readable_equations import Equation, brief_equation, named_parts
-from flexure.solvers.tracing.signals import Signal
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -172,25 +172,17 @@ def parameters(subject: Subject) -> Iterator[str]:
     if subject.start is None:
         yield note("The model is not available, only its record.")
         return
-    columns = ("path", "value", "unit", "bounds", "doc")
+    columns = ("unit", "bounds", "doc")
     rows = [row for row in subject.start.describe() if row["changed"] and row["kind"] in _CHOSEN]
     if rows:
         usual = {
             row["path"]: row["value"] for row in subject.system.create_default_context().describe()
         }
-        table = Table(
-            ("path", "value", "default", *columns[2:]),
-            (
-                (
-                    row["path"],
-                    _single(row["value"]),
-                    _single(usual.get(row["path"])),
-                    *(row[c] for c in columns[2:]),
-                )
-                for row in rows
-            ),
-        )
-        yield without_empty(table).to_html()
+        table = []
+        for row in rows:
+            values = _single(row["value"]), _single(usual.get(row["path"]))
+            table.append((row["path"], *values, *(row[name] for name in columns)))
+        yield without_empty(Table(("path", "value", "default", *columns), table)).to_html()
     else:
         yield note("All values are those of a default context.")
 
@@ -225,7 +217,7 @@ def steps(subject: Subject) -> Iterator[str]:
     result = subject.result
     if result is None or subject.start is None:
         return
-    groups = [[_path(each) for each in _flat(subject.signals)]] if subject.signals else None
+    groups = [[path_of(each) for each in _flat(subject.signals)]] if subject.signals else None
     known = PageSignals(subject.system)
     groups = groups or [list(each) for each in _charts(subject)]
     for response in responses(known, groups, subject.start)[:_PICTURES]:
@@ -240,10 +232,6 @@ def steps(subject: Subject) -> Iterator[str]:
         yield '<div class="pair">'
         yield picture(figure, f"Step response of {name}")
         yield f"<div>{lines(str(found.info))}</div></div>"
-
-
-def _path(signal: Signal) -> str:
-    return signal if isinstance(signal, str) else signal.path
 
 
 def _flat(signals: Iterable[Any] | None) -> Iterator[Any]:
@@ -279,17 +267,7 @@ def _without_ledgers(model: LinearModel, system: System) -> LinearModel:
         for each in each_system(system)
         if isinstance(each, EnergyLedger) and each.continuous_state is not None
     )
-    model = model.on_tangent()
-    kept = [k for k, name in enumerate(model.state_names) if not name.startswith(ledgers)]
-    return replace(
-        model,
-        A=model.A[np.ix_(kept, kept)],
-        B=model.B[kept],
-        C=model.C[:, kept],
-        x0=model.x0[kept],
-        xdot0=model.xdot0[kept],
-        state_names=[model.state_names[k] for k in kept],
-    )
+    return without_states(model, lambda name: name.startswith(ledgers))
 
 
 def energy(subject: Subject) -> Iterator[str]:

@@ -16,20 +16,23 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Unpack
 
 import numpy as np
 
-from flexure.diagrams.checks.arguments import is_one_of
-from flexure.diagrams.checks.errors import UnknownNameError, ValueRefusedError, suggestion, warn
+from flexure.diagrams.checks.arguments import check_axes, require_known, require_that
+from flexure.diagrams.checks.errors import ValueRefusedError, warn
 from flexure.diagrams.contexts.context import Context
+from flexure.diagrams.drawing.formats.new_figures import new_figure, saved
+from flexure.diagrams.drawing.formats.style import COLORS, DARK, check_file, tidy
 from flexure.diagrams.interface.html import fold, heading
-from flexure.diagrams.interface.lazy_names import Deferred
 from flexure.diagrams.interface.option_names import answers_other_words
 from flexure.diagrams.interface.result_classes import Answer
 from flexure.diagrams.systems.system import System, require_system
 from flexure.diagrams.values.arrays import FloatArray, as_number
 from flexure.diagrams.values.tables import Table
+from flexure.solvers.sweeps.pictures.plot_columns import title_of
 from flexure.solvers.sweeps.plans.plans import Plan, by_component
 from flexure.solvers.sweeps.plans.sampling_designs import (
     Copula,
@@ -47,13 +50,13 @@ from flexure.solvers.sweeps.sweeps import sweep
 from flexure.solvers.sweeps.tables.regression import Regression
 
 if TYPE_CHECKING:
-    from flexure.solvers.sweeps.pictures import sobol_plots
-else:
-    sobol_plots = Deferred("flexure.solvers.sweeps.pictures.sobol_plots")
+    from matplotlib.axes import Axes
 
 _RESAMPLES = 1000
 _CHUNK = 100  # of them at once, which bounds the memory
 _SHOWN = 30  # paths in a notebook
+_MOST = 20  # paths in a picture
+_WIDTH = 0.36  # of a bar
 _FEW = 16  # rows: of fewer, the true indices are often outside of their intervals
 _RESOLVED = 1e-6  # of a metric: less of a spread may be errors of the runs
 
@@ -122,11 +125,7 @@ class SobolIndices(Answer):
 
     def __getitem__(self, metric: str) -> MetricIndices:
         """Return the indices of a metric."""
-        if not is_one_of(metric, self._found):
-            raise UnknownNameError(
-                f"Cannot find Sobol indices of {metric!r:.100}",
-                remedy=suggestion(str(metric), self._found),
-            )
+        require_known(metric, self._found, f"Cannot find Sobol indices of {metric!r:.100}")
         return self._found[metric]
 
     def _ipython_key_completions_(self) -> list[str]:
@@ -167,7 +166,59 @@ class SobolIndices(Answer):
         names = ("path", "first", "first interval", "total", "total interval", "linear")
         return Table(names, rows)
 
-    plot = sobol_plots.plot_indices
+    def plot(
+        self, metric: str | None = None, *, ax: Axes | None = None, path: str | Path | None = None
+    ) -> Axes:
+        """Plot the indices of a metric as bars, with their intervals and the linear shares.
+
+        Parameters
+        ----------
+        metric : str, optional
+            Which metric; the only one when omitted.
+        ax : matplotlib.axes.Axes, optional
+            Where to plot; a new figure when omitted.
+        path : str or Path, optional
+            Where to save the figure.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+        """
+        attempt = f"Cannot plot Sobol indices of '{self.sweep.system.label}'"
+        check_axes(ax, attempt)
+        check_file(path, attempt)
+        metric = self._only(metric)
+        found, table = self[metric], self.table(metric)[:_MOST]
+        if ax is None:
+            wide = max(6.0, 2.0 + 1.0 * len(table))
+            ax = new_figure(figsize=(min(wide, 16.0), 4.8), layout="constrained").subplots()
+        places = np.arange(len(table))
+        for k, order in enumerate(("first", "total")):
+            heights = np.array(table[order])
+            intervals = np.array(table[f"{order} interval"])
+            ways = np.abs(intervals - heights[:, np.newaxis]).T
+            ax.bar(
+                places + (k - 0.5) * _WIDTH,
+                heights,
+                _WIDTH,
+                yerr=ways,
+                capsize=3,
+                color=COLORS[k],
+                error_kw={"elinewidth": 1.0, "ecolor": DARK},
+                label=f"{order} order",
+            )
+        if found.regression is not None:
+            label = f"linear (R² = {found.regression.r_squared:.3g})"
+            ax.plot(places - 0.5 * _WIDTH, table["linear"], "D", color="black", ms=4, label=label)
+        turned = len(table) > 6 or max(map(len, table["path"])) > 12
+        ax.set_xticks(places, table["path"], rotation=20 if turned else 0)
+        ax.set_ylabel(f"share of the variance of {metric}")
+        ax.set_ylim(bottom=min(0.0, ax.get_ylim()[0]))
+        tidy(ax)
+        ax.xaxis.grid(False)
+        ax.legend(frameon=False, fontsize=9)
+        ax.set_title(f"{title_of(self.sweep)}, {self.confidence:.0%} intervals", fontsize=11)
+        return saved(ax, path)
 
     def _only(self, metric: str | None) -> str:
         if metric is not None or len(self.metrics) == 1:
@@ -274,15 +325,9 @@ def sobol_indices(
     require_system(system, "Cannot find Sobol indices")
     attempt = f"Cannot find Sobol indices of '{system.label}'"
     level = float(as_number(confidence, (), attempt))
-    if not 0.0 < level < 1.0:
-        raise ValueRefusedError(
-            attempt, expected="a confidence between 0 and 1", found=f"{level:g}"
-        )
+    require_that(0.0 < level < 1.0, attempt, "a confidence between 0 and 1", f"{level:g}")
     wanted = listed(options.get("metrics", ()), attempt)
-    if not wanted:
-        raise ValueRefusedError(
-            attempt, expected="at least one of metrics=", found="none, so that nothing varies"
-        )
+    require_that(wanted, attempt, "at least one of metrics=", "none, so that nothing varies")
     if not isinstance(options["metrics"], Mapping):  # which may be what can be read once
         options["metrics"] = [each for _, each in wanted]
     nominal = system if context is None else context

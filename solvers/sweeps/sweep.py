@@ -7,7 +7,7 @@ import pickle
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import starmap
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -16,13 +16,13 @@ from flexure.diagrams.checks.errors import UnknownNameError, ValueRefusedError, 
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.contexts.value_places import path_of, several
 from flexure.diagrams.interface.completion import HasSignals
+from flexure.diagrams.interface.lazy_names import Deferred
 from flexure.diagrams.interface.result_classes import Answer
 from flexure.diagrams.systems.system import System
 from flexure.diagrams.values.arrays import FloatArray, freeze
 from flexure.diagrams.values.tables import Table
 from flexure.solvers.results.measures.metrics import Metric
 from flexure.solvers.results.records.result import SimulationResult
-from flexure.solvers.sweeps.pictures.sweep_pictures import SweepPictures
 from flexure.solvers.sweeps.plans.plans import Plan, with_range
 from flexure.solvers.sweeps.running.metric_columns import Measuring
 from flexure.solvers.sweeps.running.sweep_record import INTERRUPTED, Settings, SweepRecord
@@ -33,10 +33,25 @@ from flexure.solvers.sweeps.tables.model_placeholder import AbsentMetrics, Absen
 from flexure.solvers.sweeps.tables.regression import Regression, regress
 from flexure.solvers.tracing.signals import Signal, resolve
 
+if TYPE_CHECKING:
+    from flexure.solvers.sweeps.pictures import (
+        distribution_plots,
+        grid_maps,
+        parallel_coordinates,
+        quantile_bands,
+        tornado,
+    )
+else:
+    distribution_plots = Deferred("flexure.solvers.sweeps.pictures.distribution_plots")
+    grid_maps = Deferred("flexure.solvers.sweeps.pictures.grid_maps")
+    parallel_coordinates = Deferred("flexure.solvers.sweeps.pictures.parallel_coordinates")
+    quantile_bands = Deferred("flexure.solvers.sweeps.pictures.quantile_bands")
+    tornado = Deferred("flexure.solvers.sweeps.pictures.tornado")
+
 BAND = 0.02  # half the width of the settling band, unless it is given
 
 
-class Sweep(SweepPictures, Answer, HasSignals):
+class Sweep(Answer, HasSignals):
     """The result of a sweep: a table with a row for each run, and its pictures.
 
     ``sweep["plant.y"]`` is a sampled signal in all runs: an array of shape (N, K), or (N, K, size)
@@ -263,6 +278,15 @@ class Sweep(SweepPictures, Answer, HasSignals):
             When nothing was varied, or fewer runs have a number than the plane has coefficients.
         """
         return regress(self, metric)
+
+    # Pictures, with names as those of `table`; runs without numbers are marked or counted ---
+
+    plot = quantile_bands.plot_responses
+    plot_histogram = distribution_plots.plot_histogram
+    plot_scatter = distribution_plots.plot_scatter
+    plot_parallel = parallel_coordinates.plot_parallel
+    plot_map = grid_maps.plot_map
+    plot_tornado = tornado.plot_tornado
 
     # Single runs ---------------------------------------------------------------------------
 

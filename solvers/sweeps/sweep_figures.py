@@ -35,17 +35,7 @@ if TYPE_CHECKING:
 
 
 class SweepFigures:
-    """Measures the sampled signals of a sweep.
-
-    Parameters
-    ----------
-    sweep : Sweep
-        Whose signals.
-    variants : Variants
-        Its runs.
-    readers : mapping
-        What the signals read, by path.
-    """
+    """Measures the sampled signals of a sweep, from its runs; readers are by path."""
 
     def __init__(self, sweep: Sweep, variants: Variants, readers: Mapping[str, Reader]) -> None:
         self._sweep, self._variants, self._readers = sweep, variants, readers
@@ -95,9 +85,7 @@ class SweepFigures:
         return values
 
     def _measure(
-        self,
-        metric: Metric,
-        find: Callable[[Measuring, Variants, NDArray[np.int64]], Steps],
+        self, metric: Metric, find: Callable[[Measuring, Variants, NDArray[np.int64]], Steps]
     ) -> FloatArray:
         """Return a metric of all runs, which are run again for it, with steps that are found."""
         sweep, variants = self._sweep, self._variants

@@ -30,18 +30,13 @@ from flexure.diagrams.values.parameters import NumericParameter
 from flexure.solvers.simulation.run_control.progress_bar import ProgressBar
 from flexure.solvers.sweeps.plans.plans import Plan
 from flexure.solvers.sweeps.running.executors import checked_executor
-from flexure.solvers.sweeps.running.metric_columns import (
-    Measuring,
-    MetricColumns,
-    chosen,
-    listed,
-)
-from flexure.solvers.sweeps.running.run_counter import RunCounter
+from flexure.solvers.sweeps.running.metric_columns import Measuring, MetricColumns, chosen, listed
 from flexure.solvers.sweeps.running.runs import run_all
 from flexure.solvers.sweeps.running.sweep_record import (
     COMPLETED,
     INTERRUPTED,
     IntegrationOptions,
+    RunCounter,
     Settings,
     SweepOptions,
 )
@@ -208,10 +203,7 @@ def _swept(
 
 @answers_other_words
 def simulate_many(
-    system: System,
-    t_final: float,
-    contexts: Iterable[Context],
-    **options: Unpack[SweepOptions],
+    system: System, t_final: float, contexts: Iterable[Context], **options: Unpack[SweepOptions]
 ) -> Sweep:
     """Simulate a system once from each of many contexts.
 
@@ -286,12 +278,8 @@ def _settings(function: str, system: System, t_final: float, options: SweepOptio
 def _checked_threads(threads: Any, executor: Executor | None) -> int:
     every = 1 if executor is not None else os.cpu_count() or 1
     count = every if threads is None else threads
-    require(
-        is_whole(count) and count >= 1,
-        threads,
-        "Cannot use this number of threads",
-        "a positive integer",
-    )
+    fits = is_whole(count) and count >= 1
+    require(fits, threads, "Cannot use this number of threads", "a positive integer")
     return int(count)
 
 

@@ -41,21 +41,8 @@ _TIME_KEY: Key = ((TIME, 0, 0), 0)
 class FilterModel:
     """Rates and outputs of a diagram as functions of estimated states, inputs and time.
 
-    Parameters
-    ----------
-    context : Context
-        A root context, with the values of everything that is not estimated.
-    inputs, outputs, parameters : iterable of Handle or str
-        Known inputs, measured outputs, and parameters that are states of the filter.
-    attempt : str
-        Beginning of messages.
-
-    Attributes
-    ----------
-    states, inputs, outputs : list of str
-        Names of the components; behind the states of the diagram come parameters.
-    initial : ndarray
-        The values of the states in the context.
+    ``context`` has the values of everything that is not estimated. Names of components are in
+    ``states``, which end with the estimated parameters, ``inputs`` and ``outputs``.
     """
 
     def __init__(

@@ -110,10 +110,7 @@ class SampledFilter(LeafSystem):
     def correct(
         self, context: Any, x: Array, P: Array, used: Array
     ) -> tuple[Array, Array, Array, Array]:
-        """Return estimate and covariance after a measurement, innovations and NIS.
-
-        ``used`` is 1 for the components that are measured, and 0 for others.
-        """
+        """Return estimate, covariance, innovations and NIS after measuring ``used`` components."""
 
     def inputs(self, context: Any) -> Array:
         """Return the known inputs, an empty vector if there are none."""

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from flexure.blocks.forces.fits.least_squares import LeastSquares, Unknown, bounds_of
-from flexure.diagrams.checks.arguments import mapping
-from flexure.diagrams.checks.errors import UnknownNameError, ValueRefusedError, suggestion
+from flexure.diagrams.checks.arguments import mapping, require_known
+from flexure.diagrams.checks.errors import UnknownNameError, ValueRefusedError
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.contexts.value_places import Way, find_place, path_of, several
 from flexure.diagrams.values.arrays import FloatArray
@@ -38,31 +38,10 @@ class Wanted(Unknown):
 
 
 class FitProblem(LeastSquares):
-    """Residuals of all records as a function of the unknowns.
+    """Residuals of all records, which begin at ``contexts``, as a function of the unknowns.
 
-    Parameters
-    ----------
-    contexts : sequence of Context
-        Where each record begins; they are not changed.
-    records : sequence of Record
-        What was measured.
-    parameters : Way, iterable or mapping
-        Parameters, inputs and initial states, with bounds if it is a mapping.
-    offsets : sequence of Way
-        Signals with an unknown error that is constant.
-    logarithmic : sequence of Way
-        Parameters that are looked for on a logarithmic scale.
-    bounds : mapping or None
-        Bounds by parameter, beside those of the parameters.
-    options : tuple
-        Method and tolerances of the integration.
-    attempt : str
-        Beginning of messages.
-
-    Attributes
-    ----------
-    variables : list of Variable
-        What the parameters are.
+    Unknowns are parameters, inputs and initial states (`variables`), and constant ``offsets`` of
+    signals. ``options`` are the method and the tolerances of the integration.
     """
 
     unknowns: list[Wanted]
@@ -131,10 +110,7 @@ class FitProblem(LeastSquares):
         logs = [find_place(context.system, way).path for way in several(logarithmic)]
         paths = [variable.place.path for variable in self.variables]
         for path in logs:
-            if path not in paths:
-                raise UnknownNameError(
-                    f"{attempt} with logarithmic='{path}'", remedy=suggestion(path, paths)
-                )
+            require_known(path, paths, f"{attempt} with logarithmic='{path}'")
         unknowns: list[Wanted] = []
         for number, (variable, given) in enumerate(zip(self.variables, limits, strict=True)):
             lower, upper = _bounds(variable, given, attempt)
@@ -146,38 +122,19 @@ class FitProblem(LeastSquares):
                 numbers = variable.read(self.begins[owner or 0].store)
                 for k, name in enumerate(names_of(variable.place)):
                     title = name if owner is None else f"{name} of record {owner}"
-                    unknown = Wanted(
-                        title,
-                        float(numbers[k]),
-                        float(lower[k]),
-                        float(upper[k]),
-                        logarithm,
-                        owner,
-                        number,
-                        k,
-                    )
+                    ends = float(lower[k]), float(upper[k])
+                    unknown = Wanted(title, float(numbers[k]), *ends, logarithm, owner, number, k)
                     unknown.check(attempt, "Set another value in the context")
                     unknowns.append(unknown)
         for way in several(offsets):
             path = find_place(context.system, way).path
-            if path not in self.units:
-                raise UnknownNameError(
-                    f"{attempt} with an offset of '{path}'", remedy=suggestion(path, self.units)
-                )
+            require_known(path, self.units, f"{attempt} with an offset of '{path}'")
             for number, record in enumerate(self.records):
                 size = record.outputs[path].shape[1] if path in record.outputs else 0
                 for k in range(size):
                     name = f"offset of {names_of(record.places[path])[k]}"
                     title = f"{name} of record {number}" if several_records else name
-                    unknowns.append(
-                        Wanted(
-                            title,
-                            0.0,
-                            record=number,
-                            component=k,
-                            signal=path,
-                        )
-                    )
+                    unknowns.append(Wanted(title, 0.0, record=number, component=k, signal=path))
         if not unknowns:
             raise ValueRefusedError(attempt, expected="parameters to fit", found="none")
         return unknowns
@@ -195,11 +152,8 @@ class FitProblem(LeastSquares):
         key = values.tobytes()
         if self._last is None or self._last[0] != key:
             parts = [self._run(k, values) for k in range(len(self.records))]
-            self._last = (
-                key,
-                np.concatenate([p[0] for p in parts]),
-                np.vstack([p[1] for p in parts]),
-            )
+            outputs, slopes = zip(*parts, strict=True)
+            self._last = key, np.concatenate(outputs), np.vstack(slopes)
         return self._last[1], self._last[2]
 
     def put(self, context: Context, values: FloatArray, record: int) -> None:
@@ -272,8 +226,7 @@ def _found(
     for way, given in mapping(others, "bounds as a mapping of paths", attempt).items():
         path = find_place(context.system, way).path
         here = f"{attempt} with bounds of '{path}'"
-        if path not in paths:
-            raise UnknownNameError(here, remedy=suggestion(path, paths))
+        require_known(path, paths, here)
         if limits[paths.index(path)] is not None:
             raise ValueRefusedError(here, expected="bounds of everything once", found="two of them")
         limits[paths.index(path)] = given

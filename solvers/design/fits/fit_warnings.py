@@ -36,15 +36,7 @@ _OTHERS = {"degrees": _DEGREES, "thousandths": 1e3, "thousands": 1e-3, "milliont
 
 
 def doubts(problem: FitProblem, computed: FloatArray) -> str | None:
-    """Return what to warn of, if what was computed explains too little of what was measured.
-
-    Parameters
-    ----------
-    problem : FitProblem
-        What was looked for.
-    computed : ndarray, shape (n,)
-        What came closest to the measured values.
-    """
+    """Return what to warn of, if what was computed explains too little of what was measured."""
     texts, remedies = [], []
     for path, unit in problem.units.items():
         pairs = _pairs(problem, computed, path)

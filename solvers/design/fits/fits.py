@@ -297,12 +297,7 @@ def fit(
     shared = {each.name: getattr(report, each.name) for each in fields(report)}
     shared["residuals"] = weights * report.residuals
     shared["parameters"] = tuple(variable.place.path for variable in problem.variables)
-    return Fit(
-        **shared,
-        system=system,
-        times=[record.times for record in read],
-        contexts=begins,
-    )
+    return Fit(**shared, system=system, times=[record.times for record in read], contexts=begins)
 
 
 def _contexts(system: System, context: Any, count: int, attempt: str) -> list[Context]:

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from flexure.blocks.signals.table_files import FORMATS, read_table
-from flexure.diagrams.checks.arguments import file_path, items_of, shown
-from flexure.diagrams.checks.errors import UnknownNameError, ValueRefusedError, quoted, suggestion
+from flexure.diagrams.checks.arguments import file_path, items_of, require_known, shown
+from flexure.diagrams.checks.errors import UnknownNameError, ValueRefusedError, quoted
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.contexts.value_places import Place, Way, find_place, path_of, several
 from flexure.diagrams.systems.ports import InputPort
@@ -60,15 +60,7 @@ def smallest_signal(records: Iterable[Record]) -> float:
 def read_records(
     system: System, records: Any, signals: Way | Iterable[Way] | None, attempt: str
 ) -> list[Record]:
-    """Read one record or several, and check them.
-
-    Raises
-    ------
-    ValueRefusedError
-        When a record has gaps, NaN, times that do not ascend, or columns of other sizes.
-    UnknownNameError
-        When a column leads to no signal, or none of them is an output.
-    """
+    """Read one record or several; refuse gaps, NaN, times that do not ascend, and other columns."""
     kinds = Mapping, str, os.PathLike, SimulationResult
     one = isinstance(records, kinds) or hasattr(records, "columns")
     given = (records,) if one else items_of(records, f"records, each {_FORM}", attempt)
@@ -99,7 +91,7 @@ def _columns(record: Any, chosen: Sequence[str] | None, attempt: str) -> dict[st
     elif isinstance(record, Mapping):
         columns = {path_of(key): values for key, values in record.items()}
     elif isinstance(record, (str, os.PathLike)):
-        columns = read_columns(file_path(record, attempt), attempt)
+        columns = read_table(file_path(record, attempt), attempt).values
     elif hasattr(record, "columns") and hasattr(record, "index"):  # a DataFrame
         names = [path_of(name) for name in record.columns]
         columns = {name: record.iloc[:, k].to_numpy() for k, name in enumerate(names)}
@@ -134,11 +126,6 @@ def _simulated(
     return {_TIME: times, **dict(zip(chosen, samples, strict=True))}
 
 
-def read_columns(path: str, attempt: str) -> dict[str, Any]:
-    """Return the columns of a file by name, see `table_files`; empty cells are NaN."""
-    return read_table(path, attempt).values
-
-
 def _checked(
     system: System, columns: Mapping[str, Any], chosen: Sequence[str] | None, attempt: str
 ) -> Record:
@@ -157,10 +144,7 @@ def _checked(
         )
     known = {name.partition(" [")[0]: name for name in columns if name != _TIME}
     for name in chosen or ():
-        if name not in known:
-            raise UnknownNameError(
-                f"{attempt} with the signal '{name}'", remedy=suggestion(name, known)
-            )
+        require_known(name, known, f"{attempt} with the signal '{name}'")
     outputs: dict[str, FloatArray] = {}
     inputs: dict[str, FloatArray] = {}
     places: dict[str, Place] = {}

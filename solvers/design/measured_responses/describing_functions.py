@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from flexure.blocks.signals.waveforms import Sine
-from flexure.diagrams.checks.arguments import require
+from flexure.diagrams.checks.arguments import check_axes, require
 from flexure.diagrams.checks.errors import EvaluationError, ValueRefusedError, quoted
 from flexure.diagrams.contexts.context import Context
-from flexure.diagrams.interface.lazy_names import Deferred
+from flexure.diagrams.drawing.formats.new_figures import axes_or_new, saved
+from flexure.diagrams.drawing.formats.style import COLORS, check_file, tidy
 from flexure.diagrams.interface.option_names import answers_other_words
 from flexure.diagrams.interface.result_classes import Answer
 from flexure.diagrams.systems.copying import detached
@@ -27,9 +29,7 @@ from flexure.solvers.design.measured_responses.excitation import ExcitedSystem
 from flexure.solvers.simulation.simulation import simulate
 
 if TYPE_CHECKING:
-    from flexure.solvers.design.measured_responses import measured_plots
-else:
-    measured_plots = Deferred("flexure.solvers.design.measured_responses.measured_plots")
+    from matplotlib.axes import Axes
 
 _CYCLES = 3  # of which the last one is integrated
 _STEPS = 8  # of a period, at least
@@ -80,7 +80,33 @@ class DescribingFunction(Answer):
     bias: float
     name: str
 
-    plot = measured_plots.plot_describing_function
+    def plot(self, *, ax: Axes | None = None, path: str | Path | None = None) -> Axes:
+        """Plot the magnitude of the describing function over the amplitude, and its phase if any.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, optional
+            Where to plot; a new figure when omitted.
+        path : str or Path, optional
+            Where to save the figure.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+        """
+        check_axes(ax, "Cannot draw a describing function")
+        check_file(path, "Cannot draw a describing function")
+        ax = axes_or_new(ax, figsize=(8.0, 4.2))
+        ax.plot(self.amplitudes, np.abs(self.gains), color=COLORS[0], label="|N|")
+        ax.set_xlabel("amplitude")
+        ax.set_ylabel("magnitude")
+        phases = np.degrees(np.angle(self.gains))
+        if np.any(np.abs(phases[self.gains != 0.0]) > 1e-6):
+            ax.plot(self.amplitudes, phases / 90.0, color=COLORS[1], label="phase / 90°")
+            ax.legend(frameon=False)
+            ax.set_ylabel("magnitude, phase / 90°")
+        tidy(ax)
+        return saved(ax, path)
 
     def __str__(self) -> str:
         lines = [
@@ -181,19 +207,7 @@ class _Oscillation(Sine):
 
 
 class Harmonics:
-    """Mean and fundamental of the output of a block for sines at its input.
-
-    Parameters
-    ----------
-    block : System
-        With one input and one output of one component.
-    context : Context or None
-        Of the block or of the diagram that it is in; it is not changed.
-    omega : float
-        Frequency of the sines in rad/s.
-    attempt : str
-        Beginning of messages.
-    """
+    """Mean and fundamental of the output of a block for sines of ``omega`` rad/s at its input."""
 
     def __init__(self, block: System, context: Context | None, omega: float, attempt: str) -> None:
         ports = [
@@ -265,14 +279,8 @@ def fourier(
 ) -> tuple[complex, complex]:
     """Return mean and first Fourier coefficient, ``∫ y exp(-jωt) dt / T``, of a periodic signal.
 
-    Parameters
-    ----------
-    sample : callable
-        Returns the signal at ascending times.
-    begin, period : float
-        Begin and length of the period.
-    stops : ndarray
-        Times at which it may jump. Cells are split around other jumps and kinks.
+    ``sample`` returns it at ascending times. It may jump at ``stops``; cells are split around
+    other jumps and kinks.
     """
     inside = stops[(stops > begin) & (stops < begin + period)]
     edges = np.unique(np.append(begin + period * np.arange(_CELLS + 1) / _CELLS, inside))

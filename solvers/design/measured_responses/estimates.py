@@ -36,18 +36,9 @@ class Lines:
 def fit_lines(times: FloatArray, signals: FloatArray, omega: FloatArray) -> Lines:
     """Return the amplitudes of lines in signals beside a cubic trend.
 
-    Parameters
-    ----------
-    times : ndarray, shape (k,)
-        Equidistant times.
-    signals : ndarray, shape (k, signals)
-        Their values.
-    omega : ndarray, shape (lines,)
-        Frequencies in rad/s, above zero.
-
-    Notes
-    -----
-    The weights are those of a Hann window, so that frequencies that are no lines leak little.
+    Times (k,) are equidistant, signals have the shape (k, signals), and frequencies ``omega``, in
+    rad/s, are above zero. The weights are those of a Hann window, so that frequencies that are no
+    lines leak little.
     """
     count, middle = len(omega), 0.5 * (times[0] + times[-1])
     half = times[-1] - middle
@@ -86,10 +77,7 @@ def harmonics_of(omega: float, period: float | None) -> FloatArray:
 def images_of(
     omega: float, periods: Sequence[float], known: FloatArray, close: float
 ) -> FloatArray:
-    """Return the frequencies at which sampling repeats a frequency, apart from known lines.
-
-    Lines that are closer than a part of the sampling rate are left out.
-    """
+    """Return the frequencies at which sampling repeats one, but for those next to known lines."""
     found: list[float] = []
     for rate in (2.0 * np.pi / period for period in periods):
         for k, side in product(range(1, _IMAGES + 1), (-1.0, 1.0)):

@@ -24,18 +24,9 @@ _TAPER = 0.1  # part of a chirp at either end
 
 
 class AddedSignal(LeafSystem):
-    """Adds a test signal to a component of a wire, and opens components of it.
+    """Adds a test signal, the sum of ``s``, to a component of a wire, and opens components of it.
 
     ``y = where(is_open, base, u) + direction sum(s)``
-
-    Parameters
-    ----------
-    name : str
-        Name within the surrounding diagram.
-    size : int
-        Size of u and y.
-    num_parts : int
-        Size of s, whose sum is the test signal.
     """
 
     def __init__(self, name: str, size: int, num_parts: int) -> None:
@@ -62,21 +53,7 @@ class AddedSignal(LeafSystem):
 
 
 class ChirpBurst(LeafSystem):
-    """A chirp that begins and ends smoothly: a sine with the frequency f0 (f1 / f0)^(t / duration).
-
-    Parameters
-    ----------
-    name : str
-        Name within the surrounding diagram.
-    amplitude : float
-        Largest value.
-    f0, f1 : float
-        Frequencies at begin and end, in Hz.
-    duration : float
-        Length in s.
-    start : float
-        When it begins, in s.
-    """
+    """A sine of the frequency f0 (f1 / f0)^(t / duration) in Hz, which begins and ends smoothly."""
 
     def __init__(
         self, name: str, amplitude: float, f0: float, f1: float, duration: float, start: float
@@ -100,37 +77,9 @@ class ChirpBurst(LeafSystem):
 class ExcitedSystem:
     """A copy of a system with a test signal added at one of its inputs or wires.
 
-    Parameters
-    ----------
-    context : Context
-        A root context of the system; it is not changed.
-    entry : Handle or str
-        A free input port, or a port on a wire between blocks, or a component of one.
-    outputs : Handle, str or iterable of them
-        Ports or components of them.
-    openings : Handle, str or iterable of them
-        Ports on wires at which loops are opened.
-    source : LeafSystem
-        The test signal.
-    attempt : str
-        Beginning of messages.
-
-    Attributes
-    ----------
-    context : Context
-        Of the copy.
-    entry_name : str
-        The component that is excited.
-    output_names : list of str
-        Components of the outputs.
-    outputs : list of Handle or str
-        The same outputs in the copy.
-    signal : OutputPort
-        The test signal in the copy.
-    source : LeafSystem
-        Its source there.
-    inner : System
-        The copy of the system, which is in a diagram if it is a block.
+    The signal of ``source`` is added at a component of ``entry``, a free input port or a port on a
+    wire between blocks, and loops are opened at ``openings``, ports on wires. The context, which
+    is a root context, is not changed.
     """
 
     def __init__(
@@ -164,7 +113,7 @@ class ExcitedSystem:
         opened = [wire_place(context, w, f"{attempt} with an opening") for w in several(openings)]
         for each in (place, *shown, *opened):
             context.find(each.handle.system, each.handle)  # refuses ports of other systems
-        self.entry_name = place.names[0]
+        self.entry_name = place.names[0]  # the component that is excited
         self.output_names = [name for each in shown for name in each.names]
         port = wire_at(place.handle)
         chains: dict[InputPort | OutputPort, list[LeafSystem]] = {}
@@ -175,13 +124,14 @@ class ExcitedSystem:
             chains.setdefault(at, [AddedSignal("opening", at.size, 1)])
         handles = [_read(each.handle, port, added) for each in shown]
         own = [handle for handle in handles if handle is not added.y]
+        # Of the copy; `inner` is the system there, which is in a diagram if it is a block.
         self.context, (*copies, self.inner) = insert_blocks(context, chains, [*own, system])
         whole: dict[Any, Any] = dict(zip(own, copies, strict=True)) | {added.y: added.y}
-        self.outputs = [
+        self.outputs = [  # in the copy
             _way(replace(each, handle=whole[handle]))
             for each, handle in zip(shown, handles, strict=True)
         ]
-        self.signal, self.source = added.signal, source
+        self.signal, self.source = added.signal, source  # the test signal in the copy
         direction = np.zeros(port.size)
         direction[place.components] = 1.0
         added.direction.set(self.context, direction)

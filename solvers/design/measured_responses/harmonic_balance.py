@@ -265,8 +265,9 @@ class HarmonicBalance:
         refined = [
             self.refined(near, omega) for near, omega in self.crossings(curve) if omega < slowest
         ]
+        places = [np.log([balance.amplitude, omega]) for balance, omega in refined]
         for k, (balance, omega) in enumerate(refined):
-            is_new = not any(_are_same(refined[k], other) for other in refined[:k])
+            is_new = not any(np.max(np.abs(places[k] - other)) < _SAME for other in places[:k])
             if is_new and omega < slowest:
                 found.append(Cycle(balance, omega, self.is_stable(balance, omega)))
         return sorted(found, key=lambda each: each.balance.amplitude)
@@ -454,12 +455,6 @@ class HarmonicBalance:
         verdict = "stable" if predicted.is_stable else "unstable"
         text = f"{where} is predicted to be {verdict}; simulations from beside it "
         return (np.nan, np.nan), False, [text + ("leave it" if predicted.is_stable else "stay")]
-
-
-def _are_same(one: tuple[Balance, float], other: tuple[Balance, float]) -> bool:
-    """Return whether two solutions are one."""
-    a, b = (np.log([cycle.amplitude, omega]) for cycle, omega in (one, other))
-    return bool(np.max(np.abs(a - b)) < _SAME)
 
 
 def _sampled_cycles(samples: FloatArray, period: float) -> list[tuple[float, float]]:

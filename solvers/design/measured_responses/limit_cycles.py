@@ -8,16 +8,18 @@ of the whole loop are constant.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from flexure.blocks.signals.nonlinear import Relay
-from flexure.diagrams.checks.arguments import flag, require
+from flexure.diagrams.checks.arguments import check_axes, flag, require
 from flexure.diagrams.checks.errors import EvaluationError
 from flexure.diagrams.contexts.context import Context
-from flexure.diagrams.interface.lazy_names import Deferred
+from flexure.diagrams.drawing.formats.new_figures import axes_or_new, saved
+from flexure.diagrams.drawing.formats.style import COLORS, check_file, tidy
 from flexure.diagrams.interface.option_names import answers_other_words
 from flexure.diagrams.interface.result_classes import Answer
 from flexure.diagrams.systems.diagram import Diagram
@@ -25,15 +27,13 @@ from flexure.diagrams.systems.system import System, require_system
 from flexure.diagrams.values.arrays import FloatArray, as_numbers, bounded, freeze
 from flexure.diagrams.values.handles import start_context
 from flexure.solvers.analysis.linear_models.linear_model import LinearModel
-from flexure.solvers.design.measured_responses.describing_functions import (
-    DescribingFunction,
-)
+from flexure.solvers.design.measured_responses.describing_functions import DescribingFunction
 from flexure.solvers.design.measured_responses.harmonic_balance import HarmonicBalance
 
 if TYPE_CHECKING:
-    from flexure.solvers.design.measured_responses import measured_plots
-else:
-    measured_plots = Deferred("flexure.solvers.design.measured_responses.measured_plots")
+    from matplotlib.axes import Axes
+
+_POINTS = 4000  # of a curve
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,7 +97,50 @@ class LimitCycles(Answer):
     model: LinearModel
     notes: tuple[str, ...]
 
-    plot = measured_plots.plot_limit_cycles
+    def plot(self, *, ax: Axes | None = None, path: str | Path | None = None) -> Axes:
+        """Plot the loop gain L(jω) of the rest and -1/N(A) in the complex plane, and crossings.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, optional
+            Where to plot; a new figure when omitted.
+        path : str or Path, optional
+            Where to save the figure.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+        """
+        attempt = "Cannot draw limit cycles"
+        check_axes(ax, attempt)
+        check_file(path, attempt)
+        ax = axes_or_new(ax, figsize=(7.0, 6.0))
+        gains = self.describing_function.gains
+        inverse = -1.0 / gains[gains != 0.0]
+        centers = -self.model.frequency_response(self.frequencies)[:, 0, 0]
+        reach = 2.5 * np.max(np.abs(centers)) if len(centers) else 2.0 * np.min(np.abs(inverse))
+        period = self.model.period
+        end = np.inf if period is None else np.pi / period
+        slow = np.abs(self.model.poles[:1]) + 1e-300 if period is None else np.array([0.1 * end])
+        around = self.frequencies if len(self) else slow
+        highest = min(1e2 * np.max(around), end)
+        grid = np.geomspace(1e-2 * np.min(around), highest, _POINTS)
+        curve = -self.model.frequency_response(grid)[:, 0, 0]
+        ax.plot(curve.real, curve.imag, color=COLORS[0], label="L(jω), the linear rest")
+        ax.plot(inverse.real, inverse.imag, color=COLORS[1], label="-1/N(A)")
+        for k, center in enumerate(centers):
+            text = f"A = {self.amplitudes[k]:.3g}, {self.frequencies[k]:.3g} rad/s"
+            text += ", stable" if self.is_stable[k] else ", unstable"
+            filled = COLORS[2] if self.is_stable[k] else "white"
+            style: dict[str, Any] = {"color": COLORS[2], "markerfacecolor": filled, "zorder": 3}
+            ax.plot([center.real], [center.imag], "o", markersize=7, label=text, **style)
+        ax.set_xlim(-reach, 0.5 * reach)
+        ax.set_ylim(-0.75 * reach, 0.75 * reach)
+        ax.set_xlabel("real part")
+        ax.set_ylabel("imaginary part")
+        tidy(ax)
+        ax.legend(frameon=False, loc="best")
+        return saved(ax, path)
 
     def __len__(self) -> int:
         return len(self.amplitudes)

@@ -1,4 +1,4 @@
-"""Pictures of measured frequency responses and of describing functions."""
+"""Pictures of measured frequency responses."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from flexure.diagrams.checks.arguments import check_axes, one_of
+from flexure.diagrams.checks.arguments import one_of
 from flexure.diagrams.checks.errors import ValueRefusedError
-from flexure.diagrams.drawing.formats.new_figures import axes_or_new, new_figure, saved
+from flexure.diagrams.drawing.formats.new_figures import new_figure, saved
 from flexure.diagrams.drawing.formats.style import COLORS, check_file, tidy
 from flexure.solvers.analysis.frequency.frequency_curves import (
     UNITS,
@@ -22,12 +22,9 @@ from flexure.solvers.analysis.frequency.frequency_plots import bode
 from flexure.solvers.analysis.frequency.picture_style import frequency_ticks, turn_ticks, widen
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from flexure.solvers.design.measured_responses.describing_functions import DescribingFunction
     from flexure.solvers.design.measured_responses.frequency_response import FrequencyResponse
-    from flexure.solvers.design.measured_responses.limit_cycles import LimitCycles
 
 _WIDER = 1.25  # than the measured frequencies
 _POINTS = 400
@@ -115,82 +112,3 @@ def plot_frequency_response(
         panels[0].legend(frameon=False)
     panels[2 * count - 1].set_xlabel(f"frequency [{units}]")
     return saved(figure, path)
-
-
-def plot_describing_function(
-    self: DescribingFunction, *, ax: Axes | None = None, path: str | Path | None = None
-) -> Axes:
-    """Plot the magnitude of the describing function over the amplitude, and its phase if any.
-
-    Parameters
-    ----------
-    ax : matplotlib.axes.Axes, optional
-        Where to plot; a new figure when omitted.
-    path : str or Path, optional
-        Where to save the figure.
-
-    Returns
-    -------
-    matplotlib.axes.Axes
-    """
-    check_axes(ax, "Cannot draw a describing function")
-    check_file(path, "Cannot draw a describing function")
-    ax = axes_or_new(ax, figsize=(8.0, 4.2))
-    ax.plot(self.amplitudes, np.abs(self.gains), color=COLORS[0], label="|N|")
-    ax.set_xlabel("amplitude")
-    ax.set_ylabel("magnitude")
-    phases = np.degrees(np.angle(self.gains))
-    if np.any(np.abs(phases[self.gains != 0.0]) > 1e-6):
-        ax.plot(self.amplitudes, phases / 90.0, color=COLORS[1], label="phase / 90°")
-        ax.legend(frameon=False)
-        ax.set_ylabel("magnitude, phase / 90°")
-    tidy(ax)
-    return saved(ax, path)
-
-
-def plot_limit_cycles(
-    self: LimitCycles, *, ax: Axes | None = None, path: str | Path | None = None
-) -> Axes:
-    """Plot the loop gain L(jω) of the rest and -1/N(A) in the complex plane, with their crossings.
-
-    Parameters
-    ----------
-    ax : matplotlib.axes.Axes, optional
-        Where to plot; a new figure when omitted.
-    path : str or Path, optional
-        Where to save the figure.
-
-    Returns
-    -------
-    matplotlib.axes.Axes
-    """
-    attempt = "Cannot draw limit cycles"
-    check_axes(ax, attempt)
-    check_file(path, attempt)
-    ax = axes_or_new(ax, figsize=(7.0, 6.0))
-    gains = self.describing_function.gains
-    inverse = -1.0 / gains[gains != 0.0]
-    centers = -self.model.frequency_response(self.frequencies)[:, 0, 0]
-    reach = 2.5 * float(np.max(np.abs(centers))) if len(centers) else 2.0 * np.min(np.abs(inverse))
-    period = self.model.period
-    end = np.inf if period is None else np.pi / period
-    slow = np.abs(self.model.poles[:1]) + 1e-300 if period is None else np.array([0.1 * end])
-    around = self.frequencies if len(self) else slow
-    highest = min(1e2 * np.max(around), end)
-    grid = np.geomspace(1e-2 * np.min(around), highest, 10 * _POINTS)
-    curve = -self.model.frequency_response(grid)[:, 0, 0]
-    ax.plot(curve.real, curve.imag, color=COLORS[0], label="L(jω), the linear rest")
-    ax.plot(inverse.real, inverse.imag, color=COLORS[1], label="-1/N(A)")
-    for k, center in enumerate(centers):
-        text = f"A = {self.amplitudes[k]:.3g}, {self.frequencies[k]:.3g} rad/s"
-        text += ", stable" if self.is_stable[k] else ", unstable"
-        filled = COLORS[2] if self.is_stable[k] else "white"
-        style = {**_DOT, "markersize": 7, "color": COLORS[2], "markerfacecolor": filled}
-        ax.plot([center.real], [center.imag], label=text, **style)
-    ax.set_xlim(-reach, 0.5 * reach)
-    ax.set_ylim(-0.75 * reach, 0.75 * reach)
-    ax.set_xlabel("real part")
-    ax.set_ylabel("imaginary part")
-    tidy(ax)
-    ax.legend(frameon=False, loc="best")
-    return saved(ax, path)

@@ -55,17 +55,10 @@ def relay_cycles(
 ) -> Iterator[RelayCycle]:
     """Yield the cycles of up to 200 samples.
 
-    Parameters
-    ----------
-    model : LinearModel
-        G, sampled, from the output of the relay to its input.
-    thresholds : tuple of float
-        Where it switches on and off.
-    values : tuple of float
-        Its outputs when on and off.
-    mean_input : callable
-        Returns the mean of the input for that of the output: NaN if any mean is possible, as
-        behind an integrator, and None if there is none.
+    The sampled ``model`` G leads from the output of the relay to its input. Thresholds are where
+    it switches on and off, ``values`` its outputs when on and off. ``mean_input`` returns the mean
+    of the input for that of the output: NaN if any mean is possible, as behind an integrator, and
+    None if there is none.
     """
     assert model.period is not None
     (rise, fall), (on, off) = thresholds, values

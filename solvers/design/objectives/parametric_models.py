@@ -93,16 +93,10 @@ _Output: TypeAlias = PointMotion | tuple[Any, int]
 
 @dataclass(frozen=True)
 class Request:
-    """A linear model that is wanted.
-
-    Attributes
-    ----------
-    inputs, openings : tuple of Way
-        As for `flexure.linearize`.
-    """
+    """A linear model that is wanted, as by `flexure.linearize`."""
 
     inputs: tuple[Way, ...] = ()
-    outputs: tuple[Way | PointMotion, ...] = ()  # as for it, and velocities of points
+    outputs: tuple[Way | PointMotion, ...] = ()  # or velocities of points
     openings: tuple[Way, ...] = ()
 
 
@@ -139,30 +133,11 @@ class Realization:
 
 
 class ParametricModel:
-    """The linear models of a context as functions of parameters.
+    """The linear models of a root context as functions of parameters, inputs and initial states.
 
-    Parameters
-    ----------
-    context : Context
-        A root context.
-    parameters : iterable of Way
-        Paths or handles of parameters, inputs and initial states that vary.
-    requests : sequence of Request
-        The linear models.
-    attempt : str
-        Beginning of messages.
-    follows : bool
-        Whether states of rest follow the parameters.
-    spread : ndarray, shape (k, n), optional
-        How the k numbers of the parameters follow n coordinates, by which numbers are
-        differentiated; the parameters themselves when omitted.
-
-    Raises
-    ------
-    TraceError
-        When a block cannot be traced.
-    EvaluationError
-        When a sampled block follows the motion.
+    If it ``follows``, states of rest follow the parameters. ``spread``, shape (k, n), says how the
+    k numbers of the parameters follow n coordinates, by which numbers are then differentiated.
+    Blocks that cannot be traced are refused, and sampled ones that follow the motion.
     """
 
     def __init__(
@@ -296,20 +271,10 @@ class ParametricModel:
         by_errors: FloatArray | None = None,
         by_values: FloatArray | None = None,
     ) -> FloatArray:
-        """Return the derivatives of a number by the parameters.
+        """Return the derivatives by the parameters of a number of the realization of a request.
 
-        Parameters
-        ----------
-        point : ModelPoint
-            The point.
-        realization : Realization
-            The model there, that of the request with this ``number``.
-        weights : ndarray, shape (n + p, n + m)
-            Derivatives of the number by the matrices of the model.
-        by_errors : ndarray, shape (r, n), optional
-            By those of the errors of constraints.
-        by_values : ndarray, shape (p,), optional
-            By the outputs.
+        ``weights``, (n + p, n + m), are derivatives of the number by the matrices of the model,
+        ``by_errors``, (r, n), those by the errors of constraints, ``by_values`` those by outputs.
         """
         whole = realization.left.T @ weights @ realization.right.T
         if by_errors is not None:

@@ -20,7 +20,7 @@ from flexure.diagrams.checks.errors import ValueRefusedError
 from flexure.diagrams.contexts.value_places import Way, path_of, several
 from flexure.diagrams.values.arrays import FloatArray, as_number, as_numbers, bounded
 from flexure.solvers.design.objectives import measures
-from flexure.solvers.design.objectives.strokes import StrokeMeasure
+from flexure.solvers.design.objectives.rest_numbers import StrokeMeasure
 from flexure.solvers.results.measures.metrics import Metric, Records
 
 #: Over frequency: a number, frequencies in rad/s with values, or a function of frequencies.

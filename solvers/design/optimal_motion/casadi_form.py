@@ -18,17 +18,7 @@ def import_casadi(attempt: str) -> Any:
 
 
 def casadi_expressions(ca: Any, outputs: Iterable[Any], values: Mapping[Any, Any]) -> Any:
-    """Return expressions of one graph, and numbers, as a column of CasADi's scalars (SX).
-
-    Parameters
-    ----------
-    ca : module
-        CasADi.
-    outputs : iterable of Symbol or float
-        Expressions and numbers.
-    values : mapping
-        What takes the place of each input, by its key: an SX scalar or a number.
-    """
+    """Return expressions as a column of CasADi's scalars (SX), with values by keys of inputs."""
     found = translated(outputs, _rules(ca), lambda key: ca.SX(values[key]), ca.SX)
     return ca.vertcat(ca.SX(0, 1), *found)
 

@@ -95,18 +95,11 @@ class Collocation:
 
     @property
     def evaluations(self) -> tuple[IntArray, FloatArray, IntArray, FloatArray]:
-        """Where equations are evaluated, and where each stage finds its evaluation.
+        """Where equations are evaluated, e times, and where each stage finds its evaluation.
 
-        Returns
-        -------
-        points : ndarray of int, shape (e,)
-            The point of each evaluation.
-        instants : ndarray, shape (e,)
-            Its instant; at the end of an interval the last one before it, unless ends are shared.
-        of_stage : ndarray of int, shape (intervals, stages)
-            The evaluation of each stage.
-        blend : ndarray, shape (inputs, e)
-            What the nodes of the inputs contribute to each evaluation.
+        Returns the point of each evaluation, shape (e,), and its instant (e,), which is the last
+        one before the end of an interval, unless ends are shared; the evaluation of each stage
+        (intervals, stages); and the share of nodes of the inputs in each evaluation (inputs, e).
         """
         n, size, count = self.intervals, self.per_interval, len(self.stages)
         first = 0 if self.stages[0] == 0.0 else 1
@@ -137,16 +130,9 @@ class Collocation:
         return np.array([np.interp(instants, self.mesh, row) for row in values])
 
     def states_at(self, states: FloatArray, rates: FloatArray, instants: FloatArray) -> FloatArray:
-        """Return states at instants from those at the points.
+        """Return states at instants, parts of the duration, from those at the points.
 
-        Parameters
-        ----------
-        states : ndarray, shape (states, points)
-            At the points.
-        rates : ndarray, shape (states, evaluations)
-            Derivatives by the part of the duration.
-        instants : ndarray, shape (m,)
-            Parts of the duration.
+        Rates, shape (states, evaluations), are derivatives by the part of the duration.
         """
         _, _, of_stage, _ = self.evaluations
         at = np.clip(np.searchsorted(self.mesh, instants, side="right") - 1, 0, self.intervals - 1)

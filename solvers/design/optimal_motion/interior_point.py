@@ -136,14 +136,8 @@ def least_violation(
     """Find the point at which the sum of violations of some constraints is smallest.
 
     Constraints ``soft_rows`` and bounds of ``soft_unknowns`` can be broken, all others are kept.
-
-    Returns
-    -------
-    outcome : Outcome
-        The point, with the unknowns of the program alone.
-    violations : ndarray
-        Of the soft constraints followed by those of the soft unknowns, scaled; negative where a
-        value is below its bound.
+    The outcome has the unknowns of the program alone. Violations are those of the soft constraints
+    followed by those of the soft unknowns, scaled; negative where a value is below its bound.
     """
     lower, upper, row_lower, row_upper = bounds
     size, count = len(guess), len(soft_rows) + len(soft_unknowns)

@@ -8,19 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from flexure.diagrams.checks.arguments import is_one_of, mapping, require, shown as written
+from flexure.diagrams.checks.arguments import mapping, require, shown as written
 from flexure.diagrams.checks.errors import EvaluationError, UnknownNameError, ValueRefusedError
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.contexts.value_places import WAYS, Place, Way, find_place, is_signal, path_of
 from flexure.diagrams.values.arrays import FloatArray, as_number, as_numbers
 from flexure.diagrams.values.events import Forced, Initialization, Settling, Witness
 from flexure.diagrams.values.state import DiscreteState
-from flexure.solvers.analysis.equations.equations import (
-    Shown,
-    find_variables,
-    shown,
-    state_names,
-)
+from flexure.solvers.analysis.equations.equations import Shown, find_variables, shown, state_names
 from flexure.solvers.design.optimal_motion.phases import Phase, Switch
 from flexure.solvers.results.records.history import Snapshot
 from flexure.solvers.tracing.trace import INPUT
@@ -52,33 +47,7 @@ class Squared:
 
 
 class MotionProblem:
-    """What `optimal_motion` is asked for, checked and found in the system.
-
-    The context is read, and not changed.
-
-    Attributes
-    ----------
-    inputs : list of Variable
-        The free inputs.
-    input_lower, input_upper, start_lower, start_upper : ndarray
-        Bounds of their components, and of the states at the beginning.
-    path, end : list of Bounded
-        Bounds of signals along the motion and at its end.
-    squares : list of Squared
-        What is integrated.
-    finals, time_weight : list of (rows, weights), float
-        Weighted sums of signals at the end, and the weight of the final time.
-    signals : list
-        Slot and components of each signal, as `read_equations` takes them.
-    duration : tuple of float
-        Shortest and longest duration in seconds.
-    switches : list of Switch
-        Updates at crossings and those that settle, if motions ``through_events`` are allowed.
-    phases : list of Phase
-        Stretches between them: one, unless the guess has more.
-    breaks : list of float
-        Instants at which sources jump or bend, as parts of a fixed duration.
-    """
+    """What `optimal_motion` is asked for, checked and found in the system."""
 
     def __init__(
         self,
@@ -98,9 +67,10 @@ class MotionProblem:
         self.context, self.attempt = context, attempt
         self.system, self.layout = context.system, context.store.layout
         self.states = state_names(context)
-        self.signals: list[Shown] = []
+        self.signals: list[Shown] = []  # slot and components of each
         self._count = 0
         self.switches = _switches(context, attempt, through_events)
+        # Stretches between switches: one, unless the guess has more.
         self.phases = [Phase(Snapshot.of(context))]
         require(self.states, 0, attempt, "a system with continuous states")
         self.duration = self._checked_duration(t_final)
@@ -109,6 +79,7 @@ class MotionProblem:
         self.end = self._bounded(_given(end), "the end")
         self.path = self._bounded(_given(path), "the path")
         self._set_cost(_given(cost), _given(final_cost), _given(targets), given_none=cost is None)
+        # Instants at which sources jump or bend, as parts of a fixed duration.
         self.breaks = self._breaks()
 
     @property
@@ -283,13 +254,6 @@ class MotionProblem:
 
 
 _MOST_BREAKS = 200  # each of which adds an interval
-
-
-def checked_method(method: Any, choices: Mapping[str, Any], argument: str, attempt: str) -> str:
-    """Return a choice among names."""
-    names = ", ".join(map(repr, choices))
-    require(is_one_of(method, choices), method, attempt, f"{argument} to be one of {names}")
-    return str(method)
 
 
 def _given(value: Any) -> Any:

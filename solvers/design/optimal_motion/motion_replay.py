@@ -9,7 +9,7 @@ import numpy as np
 
 from flexure.blocks import Trajectory
 from flexure.diagrams.building.builder import DiagramBuilder
-from flexure.diagrams.checks.errors import ContextError, EvaluationError, SimulationError
+from flexure.diagrams.checks.errors import ContextError, EvaluationError
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.systems.diagram import Diagram
 from flexure.diagrams.values.arrays import FloatArray
@@ -41,15 +41,7 @@ class Player:
     def play(
         self, times: FloatArray, values: FloatArray, kind: str, start: FloatArray, **options: Any
     ) -> SimulationResult:
-        """Return the run from a start to the last time, with inputs through given points.
-
-        Values have a row for each component of an input; options are those of `simulate`.
-
-        Raises
-        ------
-        SimulationError
-            When the run cannot go on.
-        """
+        """Return the run from a start to the last time, with a row of points for each input."""
         whole, played = self._bench(times, values, kind)
         played[self.prefix].continuous_state = start
         return simulate(whole, float(times[-1]), context=played, **options)
@@ -94,9 +86,3 @@ def states_of(result: SimulationResult, times: FloatArray) -> FloatArray:
     handles = [each.continuous_state for each in leaves if each.continuous_state is not None]
     columns = result.sample_all(handles, times)
     return np.concatenate([np.reshape(each, (len(times), -1)) for each in columns], axis=1).T
-
-
-def run_so_far(error: SimulationError) -> SimulationResult | None:
-    """Return the run that an error ended."""
-    found: SimulationResult | None = getattr(error, "result", None)
-    return found

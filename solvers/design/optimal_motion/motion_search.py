@@ -12,13 +12,9 @@ from flexure.diagrams.checks.errors import EvaluationError, SimulationError
 from flexure.diagrams.concurrency.deferred_interrupt import DeferredInterrupt
 from flexure.diagrams.values.arrays import FloatArray
 from flexure.solvers.design.optimal_motion.collocation import FINER, FIRST, Collocation
-from flexure.solvers.design.optimal_motion.interior_point import (
-    Outcome,
-    least_violation,
-    minimize,
-)
+from flexure.solvers.design.optimal_motion.interior_point import Outcome, least_violation, minimize
 from flexure.solvers.design.optimal_motion.motion_problem import MotionProblem
-from flexure.solvers.design.optimal_motion.motion_replay import Player, run_so_far, states_of
+from flexure.solvers.design.optimal_motion.motion_replay import Player, states_of
 from flexure.solvers.design.optimal_motion.node_functions import NodeFunctions, require_finite
 from flexure.solvers.design.optimal_motion.transcription import (
     Plan,
@@ -81,15 +77,7 @@ class MotionSearch:
         self.found: Found | None = None
 
     def run(self, intervals: int, guess: Plan) -> Found:
-        """Return the solution on a mesh that is fine enough.
-
-        Raises
-        ------
-        EvaluationError
-            When the solver finds no solution. `found` then has its best point.
-        KeyboardInterrupt
-            When it is interrupted. `found` then has the best point so far.
-        """
+        """Return the solution on a mesh that is fine enough; else, `found` has the best point."""
         scales = nominal_scales(self.functions, guess)
         self._refuse_jumps(scales)
         self._check_guess(guess)
@@ -139,12 +127,7 @@ class MotionSearch:
         require_finite(np.array(found[0]), self.functions.names, self.problem.attempt)
 
     def _solved(
-        self,
-        collocation: Collocation,
-        scales: Scales,
-        guess: Plan,
-        near: bool,
-        refinement: int,
+        self, collocation: Collocation, scales: Scales, guess: Plan, near: bool, refinement: int
     ) -> Plan:
         """Return the solution on a mesh, or say why there is none."""
         size = 0.1 * abs(guess.cost) if near else None
@@ -289,7 +272,7 @@ class MotionSearch:
         try:
             run = self._player.play(at, values, self._kind, nodes[:, 0], **options)
         except SimulationError as error:
-            return run_so_far(error), np.inf
+            return getattr(error, "result", None), np.inf  # the run that the error ended
         if run.outcome != "completed":
             return run, np.inf
         distance = np.abs(states_of(run, at) - nodes) / sizes[:n, np.newaxis]

@@ -17,11 +17,7 @@ from flexure.diagrams.values.events import Witness
 from flexure.solvers.analysis.equations.equations import read_equations
 from flexure.solvers.design.optimal_motion.casadi_form import casadi_expressions
 from flexure.solvers.design.optimal_motion.motion_problem import Bounded, MotionProblem
-from flexure.solvers.native.programs.system_trace import (
-    DiscretePlaces,
-    read_update,
-    read_witness,
-)
+from flexure.solvers.native.programs.system_trace import DiscretePlaces, read_update, read_witness
 from flexure.solvers.results.records.history import Snapshot
 from flexure.solvers.tracing.trace import (
     DISCRETE,
@@ -51,38 +47,9 @@ class Row(NamedTuple):
 class NodeFunctions:
     """Rates, signals and costs at one instant, as functions of states, inputs and time.
 
-    States x, inputs u and times t are those of all phases, end to end.
-
-    Parameters
-    ----------
-    ca : module
-        CasADi.
-    problem : MotionProblem
-        What is asked for.
-
-    Attributes
-    ----------
-    running : casadi.Function
-        ``(x, u, t) -> rates, bounded signals of the path``.
-    integrand : casadi.Function
-        ``(x, u, t) -> integrand of the cost`` in each phase.
-    ending : casadi.Function
-        ``(x, u, t) -> bounded signals of the end, cost of the end`` without that of the time.
-    joints : casadi.Function
-        ``(x, u, t) -> states with which later phases begin`` where earlier ones end.
-    slopes : casadi.Function
-        ``(x, u, t) -> derivatives of the rates by states and inputs``.
-    residuals : casadi.Function
-        ``(x, u, t) -> signals of the cost``, of which the integrand has weighted squares.
-    projected : casadi.Function or None
-        The state, moved to where it belongs: quaternions, closed loops.
-    path_rows, end_rows : list of Row
-        Bounded signals that are neither states nor free inputs, and witness functions.
-    names : list of str
-        Of states, followed by inputs, as the bounds call them.
-    path_lower, path_upper, end_lower, end_upper, start_lower, start_upper : ndarray
-        Bounds of states followed by inputs, where signals of the path and the end are these. The
-        bounds of inputs at the start hold everywhere.
+    States x, inputs u and times t are those of all phases, end to end. Bounds are those of states
+    followed by inputs, named ``names``, where signals of the path and the end are these; those of
+    inputs at the start hold everywhere. All other bounded signals, and witness functions, are rows.
     """
 
     def __init__(self, ca: Any, problem: MotionProblem) -> None:
@@ -157,12 +124,16 @@ class NodeFunctions:
             return ca.vertcat(ca.SX(0, 1), *found)
 
         rates = column([part.rates for part in parts])
+        # Signals of the cost, of which the integrand, one for each phase, has weighted squares.
         self.residuals = function("residuals", parts[-1].signals[seen])
         self.running = function("running", rates, column(bounded))
         self.integrand = function("integrand", column(integrands))
+        # Bounded signals, and the cost of the end without that of the time.
         self.ending = function("ending", column(ended), sum(finals, ca.SX(0.0)))
+        # States with which later phases begin where earlier ones end.
         self.joints = function("joints", column(behind))
         self.slopes = function("slopes", ca.jacobian(rates, ca.vertcat(x, u)))
+        # The state, moved to where it belongs: quaternions, closed loops.
         projected = column([part.projected for part in parts])
         self.projected = ca.Function("projected", [x], [projected]) if projected.numel() else None
         values = column([rates, *(part.signals for part in parts)])
@@ -266,30 +237,10 @@ class NodeFunctions:
 
 
 class _Trace:
-    """One trace of all equations, with symbols for states, inputs and other values.
-
-    Attributes
-    ----------
-    symbols : SymbolicStore
-        Where it was taken.
-    store : Store
-        Values of parameters and other inputs.
-    keys : list of Key
-        States, followed by the free inputs.
-    read : list of Key
-        All inputs of the expressions.
-    effective : set of int
-        The discrete values that act on states, signals or events, as targets of updates.
-    rates, signals, projected, witnesses, decisions : list
-        Expressions; witness functions have places for all events.
-    updates : list of (list, list of int)
-        Expressions of each update, and where they go.
-    places : dict
-        Which of the keys a signal is, by its row.
-    """
+    """One trace of all equations, with symbols for states, inputs and other values."""
 
     def __init__(self, problem: MotionProblem) -> None:
-        self.store = problem.context.store
+        self.store = problem.context.store  # values of parameters and other inputs
         self._problem, layout = problem, self.store.layout
         groups, targets, self.symbols = trace(layout, self._read)
         ends = np.cumsum([len(group) for group in groups]).tolist()
@@ -300,7 +251,9 @@ class _Trace:
         n = layout.num_states
         self.rates, self.signals = parts[0][:n], parts[0][n:]
         self.projected, self.witnesses = parts[1:3]
+        # Expressions of each update, and where they go.
         self.updates = list(zip(parts[3:], targets, strict=True))
+        # States, followed by the free inputs; `read` are all inputs of the expressions.
         self.keys: list[Key] = [((STATE, 0, 0), k) for k in range(n)]
         self.keys += [key for each in problem.inputs for key in each.keys]
         inside = reachable(each for each in expressions if isinstance(each, Symbol))
@@ -314,6 +267,7 @@ class _Trace:
         seen = reachable(e for part in (*parts[:3], moving) for e in part if isinstance(e, Symbol))
         starts = DiscretePlaces(layout).starts
         inputs: list[Any] = [node.key for node in seen if node.op == "input"]
+        # Discrete values that act on states, signals or events, as targets of updates.
         self.effective = {
             n + starts[where][index] + component
             for (what, where, index), component in inputs
@@ -322,7 +276,7 @@ class _Trace:
         self.decisions = [
             node for node in inside if node.op in CONDITIONS or node.op in JUMPING - {"where"}
         ]
-        self.places = {
+        self.places = {  # which of the keys a signal is, by its row
             row: self.keys.index(each.key)
             for row, each in enumerate(self.signals)
             if isinstance(each, Symbol) and each.op == "input" and each.key in self.keys

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from flexure.blocks.signals.recorded import Recorded
-from flexure.diagrams.checks.arguments import count_of, flag, require
+from flexure.diagrams.checks.arguments import count_of, flag, one_of, require
 from flexure.diagrams.checks.errors import EvaluationError, quoted, warn
 from flexure.diagrams.contexts.by_path import ByPath
 from flexure.diagrams.contexts.context import Context
@@ -24,7 +24,7 @@ from flexure.diagrams.values.arrays import FloatArray, bounded, freeze
 from flexure.diagrams.values.handles import start_context
 from flexure.solvers.design.optimal_motion.casadi_form import import_casadi
 from flexure.solvers.design.optimal_motion.collocation import FIRST, KINDS, METHODS, Collocation
-from flexure.solvers.design.optimal_motion.motion_problem import MotionProblem, checked_method
+from flexure.solvers.design.optimal_motion.motion_problem import MotionProblem
 from flexure.solvers.design.optimal_motion.motion_replay import states_of
 from flexure.solvers.design.optimal_motion.motion_search import Found, MotionSearch
 from flexure.solvers.design.optimal_motion.phases import Phase, phases_of
@@ -374,8 +374,8 @@ def optimal_motion(
     most = count_of(max_iterations, "max_iterations", attempt, minimum=1)
     finest = count_of(max_refinements, "max_refinements", attempt, minimum=0)
     error_bound = bounded(tolerance, f"{attempt} with this tolerance", lower=1e-9, upper=1.0)
-    name = checked_method(method, METHODS, "method", attempt)
-    how = checked_method(kind, dict.fromkeys(KINDS), "kind", attempt)
+    name = one_of(method, METHODS, "method", attempt)
+    how = one_of(kind, KINDS, "kind", attempt)
     show = flag(progress, "progress", attempt)
     begin = _first_plan(problem, guess, attempt)
     ca = import_casadi(attempt)
@@ -426,7 +426,7 @@ def _first_plan(problem: MotionProblem, guess: Any, attempt: str) -> Plan:
         require(guess.system is problem.system, guess, attempt, "a run of the same system")
         span = float(np.clip(guess.time[-1] - guess.time[0], low, high))
         return _plan_of_run(problem, guess, guess.context.clone(), span)
-    checked_method(guess, dict.fromkeys(("straight", "simulated")), "guess", attempt)
+    one_of(guess, ("straight", "simulated"), "guess", attempt)
     if guess == "simulated":
         first = problem.context.clone()
         first.continuous_state = start

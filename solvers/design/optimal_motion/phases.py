@@ -49,24 +49,7 @@ class Phase:
 def phases_of(
     context: Context, switches: Sequence[Switch], run: SimulationResult, attempt: str
 ) -> list[Phase]:
-    """Return the phases of a run.
-
-    Parameters
-    ----------
-    context : Context
-        The values of the run but for time and states; it is changed.
-    switches : sequence of Switch
-        Updates at crossings, and those that settle.
-    run : SimulationResult
-        The run.
-    attempt : str
-        Beginning of messages.
-
-    Raises
-    ------
-    EvaluationError
-        When no single event leads from the values before an instant to those after it.
-    """
+    """Return the phases of a run, each of which a single event ends; the context is changed."""
     events = _Switches(context, switches)
     pieces = run._history.pieces
     begin, first, found = pieces[0].times[0], pieces[0], list[Phase]()

@@ -82,18 +82,6 @@ class Transcription:
 
     States, inputs and durations are divided by ``scales``, and the cost by ``cost_scale``, by
     default its change at unknowns of half their size.
-
-    Attributes
-    ----------
-    program : dict
-        Unknowns ``x``, objective ``f`` and constraints ``g``, as `casadi.nlpsol` takes them.
-    lower, upper, row_lower, row_upper : ndarray
-        Bounds of the unknowns and of the constraints.
-    rows : list of (str, int, ndarray)
-        Name of each group of constraints beside the equations of motion, its phase, and the
-        instants of its members, in the order of the constraints behind them.
-    equations : int
-        How many of the constraints are the equations of motion and of the events in it.
     """
 
     def __init__(
@@ -109,10 +97,7 @@ class Transcription:
         self.state_scale, self.input_scale, self.time_scale = scales
         problem, start = self.problem, self.problem.context.time
         num_states, num_inputs = len(self.state_scale), len(self.input_scale)
-        self._shapes = (
-            (num_states, len(collocation.points)),
-            (num_inputs, collocation.inputs),
-        )
+        self._shapes = ((num_states, len(collocation.points)), (num_inputs, collocation.inputs))
         points, instants, of_stage, blend = collocation.evaluations
         self._at = points, instants
         states, inputs = ca.MX.sym("x", *self._shapes[0]), ca.MX.sym("u", *self._shapes[1])
@@ -150,14 +135,14 @@ class Transcription:
         all_unknowns, motion = ca.vertcat(*unknowns), ca.vertcat(*equations)
         moving = rates * ca.repmat(spans, 1, len(points))
         self._compute = ca.Function("compute", [all_unknowns], [moving, cost])
-        self.equations = motion.numel()
+        self.equations = motion.numel()  # constraints that are equations of motion and events
         self._set_bounds()
         row_scale = np.concatenate(
             [np.repeat(_sizes(functions.path_rows), len(points)), _sizes(functions.end_rows)]
         )
         bounded = ca.vertcat(ca.vec(along.T), last) / ca.DM(row_scale)
         self._set_rows(row_scale)
-        self.program = {
+        self.program = {  # as `casadi.nlpsol` takes it
             "x": all_unknowns,
             "f": cost / (cost_scale or self._size_of(cost, all_unknowns)),
             "g": ca.vertcat(motion, bounded) if row_scale.size else motion,
@@ -199,6 +184,7 @@ class Transcription:
 
     def _set_rows(self, row_scale: FloatArray) -> None:
         functions, instants = self.functions, self._at[1]
+        # The other constraints in their order: name, phase, and instants of a group's members.
         self.rows = [(row.name, row.phase, instants) for row in functions.path_rows]
         self.rows += [(row.name, row.phase, np.ones(1)) for row in functions.end_rows]
         sides = []

@@ -28,7 +28,7 @@ from flexure.solvers.analysis.sensitivities.motion_derivatives import (
     MotionDerivatives,
     refuse_events,
 )
-from flexure.solvers.design.optimization.candidate_runs import Study
+from flexure.solvers.design.optimization.candidates import Study
 from flexure.solvers.design.optimization.search_space import SearchSpace
 from flexure.solvers.results.measures.curves import DenseOutput
 from flexure.solvers.results.measures.interpolation_nodes import NODES
@@ -40,20 +40,7 @@ _MANY = 5  # coordinates for each metric
 
 
 class MotionSlopes:
-    """Derivatives of goal and constraints by the coordinates of a search.
-
-    Parameters
-    ----------
-    study : Study
-        What is run and measured.
-    space : SearchSpace
-        The coordinates.
-
-    Raises
-    ------
-    FlexureError
-        When there are none.
-    """
+    """Derivatives of goal and constraints by the coordinates of a search, where there are some."""
 
     kind = "sensitivities of {} motions"
 
@@ -79,15 +66,10 @@ class MotionSlopes:
         return self._motion.may_step
 
     def __call__(self, point: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return goal and constraints at a point, shape (1 + m,), and their derivatives by it.
+        """Return goal and constraints at a point, (1 + m,), and their derivatives, (1 + m, n).
 
-        The derivatives have shape (1 + m, n). Values and derivatives are those of one motion, so
-        they agree with each other to its tolerance, which is what a line search needs.
-
-        Raises
-        ------
-        FlexureError
-            When the motion cannot be differentiated there.
+        Values and derivatives are those of one motion, so they agree with each other to its
+        tolerance, which is what a line search needs.
         """
         study, space, count = self._study, self._space, len(self._space)
         dense, slopes = self._integrate(point)
@@ -147,10 +129,7 @@ class MotionSlopes:
 
 
 class AdjointSlopes:
-    """Derivatives of goal and constraints by many coordinates, from the adjoint of each.
-
-    Parameters, attributes and errors are those of `MotionSlopes`.
-    """
+    """Derivatives as of `MotionSlopes`, by many coordinates, from the adjoint of each metric."""
 
     kind = "adjoints of {} motions"
 

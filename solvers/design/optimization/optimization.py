@@ -15,27 +15,20 @@ from typing import TYPE_CHECKING, Any, Unpack
 import numpy as np
 
 from flexure.diagrams.checks.arguments import flag, generator, is_whole, require
-from flexure.diagrams.checks.errors import (
-    EvaluationError,
-    ExecutorError,
-    ValueRefusedError,
-    quoted,
-)
+from flexure.diagrams.checks.errors import EvaluationError, ExecutorError, ValueRefusedError, quoted
 from flexure.diagrams.contexts.by_path import ByPath
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.contexts.value_places import Way, path_of, several
 from flexure.diagrams.interface.html import fold, heading, lines
 from flexure.diagrams.interface.lazy_names import Deferred
 from flexure.diagrams.interface.option_names import answers_other_words, refuse_unknown
-from flexure.diagrams.interface.result_classes import Answer
 from flexure.diagrams.systems.system import System, require_system
 from flexure.diagrams.values.arrays import FloatArray, as_number
-from flexure.diagrams.values.handles import require_root, start_context
+from flexure.diagrams.values.handles import start_context
 from flexure.diagrams.values.tables import Table
-from flexure.solvers.design.optimization.candidate_runs import Study, constraints_of
+from flexure.solvers.design.optimization.candidates import Study, constraints_of, require_rest
 from flexure.solvers.design.optimization.polishing import Polish, polish as go_downhill
-from flexure.solvers.design.optimization.rest_candidates import require_rest
-from flexure.solvers.design.optimization.search_space import SearchSpace
+from flexure.solvers.design.optimization.search_space import SearchResult, SearchSpace
 from flexure.solvers.design.optimization.trials import NEVER, Trials
 from flexure.solvers.results.measures import function_metrics, response_metrics
 from flexure.solvers.results.measures.metrics import Constraint, Metric
@@ -68,7 +61,7 @@ _SHOWN = 20  # candidates in a notebook
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Optimization(Answer):
+class Optimization(SearchResult):
     """The result of `optimize`: the best values, and the runs of the search.
 
     ``found["pid.kp"]`` is the best value of something.
@@ -119,7 +112,7 @@ class Optimization(Answer):
     (1.094, True)
     """
 
-    _function = "optimize"
+    _function, _result = "optimize", "an optimization"
 
     values: dict[str, Any]
     precision: dict[str, Any]
@@ -138,12 +131,6 @@ class Optimization(Answer):
     _signals: tuple[str, ...] = field(repr=False)
     _options: dict[str, Any] = field(repr=False)
 
-    def __getitem__(self, path: Way) -> Any:
-        return self.values[path_of(path)]
-
-    def _ipython_key_completions_(self) -> list[str]:
-        return [*self.values]
-
     def table(self) -> Table:
         """Return a row for each candidate in the order in which they ran.
 
@@ -152,25 +139,6 @@ class Optimization(Answer):
         why a candidate has no numbers.
         """
         return self._table
-
-    def apply(self, context: Context) -> None:
-        """Set the best values in a context.
-
-        Parameters
-        ----------
-        context : Context
-            A root context of the system. A value that it refuses leaves it as it was.
-
-        Raises
-        ------
-        ContextError
-            When the context is one of another system.
-        """
-        require_root(context, self.system, "Cannot apply an optimization")
-        changed = context.clone()
-        for path, value in self.values.items():
-            changed.set(path, value)
-        context.copy_from(changed)
 
     def simulate(self) -> SimulationResult:
         """Return the run with the best values, with all signals.
@@ -449,12 +417,9 @@ def _metric(system: System, objective: Any, signals: list[Way], attempt: str) ->
             )
         made = response_metrics.step(objective, signals[0] if signals else only_output(system))
         return made.named(objective)
-    require(
-        callable(objective) and not isinstance(objective, type),
-        objective,
-        attempt,
-        "the objective as a metric, the name of a step metric, or a function of a result",
-    )
+    fits = callable(objective) and not isinstance(objective, type)
+    wanted = "the objective as a metric, the name of a step metric, or a function of a result"
+    require(fits, objective, attempt, wanted)
     return function_metrics.of(objective)
 
 
@@ -473,7 +438,8 @@ def _evolve(trials: Trials, size: int, most: int, rng: np.random.Generator) -> s
 
     evolve: Any = scipy_optimize.differential_evolution
     study, space = trials.study, trials.space
-    population = (rng.random((size, len(space))) + _shuffled(size, len(space), rng)) / size
+    within = rng.random((size, len(space)))
+    population = (within + np.column_stack([rng.permutation(size) for _ in space.names])) / size
     start = space.position(study.base)
     if start is not None:
         population[0] = start
@@ -520,11 +486,6 @@ def _evolve(trials: Trials, size: int, most: int, rng: np.random.Generator) -> s
         raise
     runs = f"{len(trials)} runs in populations of {size} (differential evolution)"
     return f"{runs}, {trials.how}"
-
-
-def _shuffled(size: int, count: int, rng: np.random.Generator) -> FloatArray:
-    """Return in each column the integers below a size, shuffled."""
-    return np.column_stack([rng.permutation(size) for _ in range(count)]).astype(float)
 
 
 def _answer(trials: Trials, end: Polish, signals: tuple[str, ...]) -> Optimization:

@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from flexure.diagrams.checks.errors import FlexureError, warn
 from flexure.diagrams.values.arrays import FloatArray
 from flexure.solvers.analysis.sensitivities.motion_derivatives import warn_of_jumps
+from flexure.solvers.design.optimization.candidates import RestCandidates
 from flexure.solvers.design.optimization.motion_slopes import AdjointSlopes, MotionSlopes, slopes_of
-from flexure.solvers.design.optimization.rest_candidates import RestCandidates
 from flexure.solvers.design.optimization.trials import Trials, bound_of
 
 _Slopes: TypeAlias = MotionSlopes | AdjointSlopes | RestCandidates | None
@@ -114,15 +114,7 @@ class _Downhill:
 
 
 def polish(trials: Trials, starts: FloatArray) -> Polish:
-    """Go downhill from candidates; everything that is tried is in the trials.
-
-    Parameters
-    ----------
-    trials : Trials
-        What was tried so far.
-    starts : ndarray, shape (k, n)
-        Candidates with all numbers, the best first.
-    """
+    """Go downhill from candidates, the best first; everything that is tried is in the trials."""
     slopes: _Slopes = None
     try:
         slopes = trials.rest or slopes_of(trials.study, trials.space)
@@ -133,7 +125,8 @@ def polish(trials: Trials, starts: FloatArray) -> Polish:
         slopes = None
         downhill = _Downhill(trials, _point(trials), None)
         ends = [_grope(downhill, _point(trials), width) for width in (_WIDTH, _NARROW)]
-        how = f"polished without derivatives (COBYLA), because of {_reason(error)}"
+        why = error.found if error.found is not None else str(error).rstrip(".")
+        how = f"polished without derivatives (COBYLA), because of {why}"
     else:
         ends = _alike(trials, ends) if trials.rest else _repeat(downhill, slopes, end)
         how = f"polished with exact {slopes.kind.format(slopes.count)} (SLSQP)"
@@ -194,11 +187,6 @@ def _point(trials: Trials) -> FloatArray:
     best = trials.best()
     assert best is not None
     return np.asarray(trials.points[best])
-
-
-def _reason(error: FlexureError) -> str:
-    """Say what is in the way of derivatives."""
-    return error.found if error.found is not None else str(error).rstrip(".")
 
 
 def _alike(trials: Trials, ends: list[FloatArray]) -> list[FloatArray]:

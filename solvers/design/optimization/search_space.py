@@ -1,4 +1,4 @@
-"""The space of a search: numbers between bounds as coordinates from 0 to 1, some by logarithms."""
+"""The space of a search, numbers between bounds as coordinates from 0 to 1, and its result."""
 
 from __future__ import annotations
 
@@ -6,21 +6,23 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import product
 from math import prod
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
-from flexure.diagrams.checks.arguments import items_of, shown
+from flexure.diagrams.checks.arguments import items_of, require_known, shown
 from flexure.diagrams.checks.errors import (
     EvaluationError,
     FlexureError,
     UnknownNameError,
     ValueRefusedError,
-    suggestion,
 )
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.contexts.value_places import Place, Way, find_place, path_of, several, untied
+from flexure.diagrams.interface.result_classes import Answer
+from flexure.diagrams.systems.system import System
 from flexure.diagrams.values.arrays import FloatArray, as_number, show
+from flexure.diagrams.values.handles import require_root
 from flexure.diagrams.values.state import DiscreteState
 from flexure.solvers.analysis.equations.equations import can_start
 
@@ -39,43 +41,50 @@ class _Item:
     label: str | None  # what results call it; None for all but the first of tied parameters
 
 
+class SearchResult(Answer):
+    """Base of results of searches: the best values by path, which can be set in a context."""
+
+    _result: ClassVar[str]  # what it is called
+    values: dict[str, Any]
+    system: System
+
+    def __getitem__(self, path: Way) -> Any:
+        return self.values[path_of(path)]
+
+    def _ipython_key_completions_(self) -> list[str]:
+        return [*self.values]
+
+    def apply(self, context: Context) -> None:
+        """Set the values in a context.
+
+        Parameters
+        ----------
+        context : Context
+            A root context of the system. A value that it refuses leaves it as it was.
+
+        Raises
+        ------
+        ContextError
+            When the context is one of another system.
+        """
+        require_root(context, self.system, f"Cannot apply {self._result}")
+        changed = context.clone()
+        for path, value in self.values.items():
+            changed.set(path, value)
+        context.copy_from(changed)
+
+
 class SearchSpace:
-    """The box in which a search looks for numbers of a context.
+    """The box in which a search looks for numbers of a root context.
 
-    Parameters
-    ----------
-    context : Context
-        A root context.
-    bounds : mapping
-        Lowest and highest values by path or handle of what is looked for, or by several of them in
-        a tuple, which take the same value.
-    logarithmic : Way, iterable of Way or None
-        What is looked for by its logarithm; None for what is positive and spans two decades.
-    attempt : str
-        Beginning of messages.
-    starts : bool
-        Whether motions begin with the values, so that flexures must fit between their frames.
-
-    Attributes
-    ----------
-    paths : tuple of str
-        What is looked for.
-    names : tuple of str
-        One for each coordinate: the path, with the component in brackets.
-    lower, upper : ndarray, shape (n,)
-        The bounds of each coordinate.
-    logarithmic : ndarray of bool, shape (n,)
-        Whether it is the logarithm.
+    ``bounds`` are the lowest and highest values by path or handle, or by several of them in a
+    tuple, which take the same value. ``logarithmic`` names what is searched by its logarithm; with
+    None, that is what is positive and spans two decades. If motions begin with the values, as
+    ``starts`` says, flexures must fit between their frames.
     """
 
     def __init__(
-        self,
-        context: Context,
-        bounds: Any,
-        logarithmic: Any,
-        attempt: str,
-        *,
-        starts: bool = True,
+        self, context: Context, bounds: Any, logarithmic: Any, attempt: str, *, starts: bool = True
     ) -> None:
         self._attempt = attempt
         if not isinstance(bounds, Mapping) or not bounds:
@@ -129,7 +138,7 @@ class SearchSpace:
             if len(names) == start:
                 raise UnknownNameError(f"{attempt} over ()", expected="a path", found="none")
         self.paths = tuple(item.path for item in self._items)
-        self.names = tuple(names)
+        self.names = tuple(names)  # one for each coordinate, with the component in brackets
         self.lower, self.upper = np.concatenate(lows), np.concatenate(highs)
         self.logarithmic = self._logarithmic(context, logarithmic)
         logs = self.logarithmic
@@ -198,15 +207,9 @@ class SearchSpace:
         chosen = np.zeros(len(self), dtype=bool)
         for way in several(wish):
             path = path_of(way)
-            for item in self._items:
-                if path == item.path:
-                    chosen[item.coordinates] = True
-                    break
-            else:
-                raise UnknownNameError(
-                    f"{self._attempt} with logarithmic='{path}'",
-                    remedy=suggestion(path, self.paths),
-                )
+            require_known(path, self.paths, f"{self._attempt} with logarithmic='{path}'")
+            item = next(item for item in self._items if item.path == path)
+            chosen[item.coordinates] = True
             if not positive[item.coordinates].all():
                 raise ValueRefusedError(
                     f"{self._attempt} with '{path}' on a logarithmic scale",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,17 +21,17 @@ from flexure.diagrams.checks.errors import (
     warn,
 )
 from flexure.diagrams.contexts.context import Context
+from flexure.diagrams.drawing.formats.new_figures import new_figure, saved
+from flexure.diagrams.drawing.formats.style import COLORS, RED, check_file, tidy
 from flexure.diagrams.interface.html import heading, lines
-from flexure.diagrams.interface.lazy_names import Deferred
 from flexure.diagrams.interface.option_names import answers_other_words, refuse_unknown
 from flexure.diagrams.interface.result_classes import Answer
 from flexure.diagrams.systems.system import System, require_system
 from flexure.diagrams.values.arrays import FloatArray, as_number, bounded
 from flexure.diagrams.values.handles import start_context
 from flexure.diagrams.values.tables import Table
-from flexure.solvers.design.optimization.candidate_runs import Study, constraints_of
+from flexure.solvers.design.optimization.candidates import Study, constraints_of, require_rest
 from flexure.solvers.design.optimization.motion_slopes import slopes_of
-from flexure.solvers.design.optimization.rest_candidates import require_rest
 from flexure.solvers.design.optimization.search_space import SearchSpace
 from flexure.solvers.design.optimization.trials import Trials
 from flexure.solvers.results.measures.metrics import Constraint
@@ -46,10 +47,9 @@ from flexure.solvers.sweeps.running.executors import checked_executor
 from flexure.solvers.sweeps.running.sweep_record import IntegrationOptions
 
 if TYPE_CHECKING:
-    from flexure.solvers.design.optimization import tolerance_plots
-else:
-    tolerance_plots = Deferred("flexure.solvers.design.optimization.tolerance_plots")
+    from matplotlib.figure import Figure
 
+_MOST = 12  # tolerances in a panel
 _EXPLAINED = 0.8  # of the variance: less of it, and shares of first order mislead
 
 
@@ -161,7 +161,52 @@ class Tolerances(Answer):
         )
         return Table(names, rows)
 
-    plot = tolerance_plots.plot_tolerances
+    def plot(self, *names: str, path: str | Path | None = None) -> Figure:
+        """Plot histograms of metrics with their bounds, and the shares of all tolerances below.
+
+        Parameters
+        ----------
+        *names : str
+            Metrics, by their labels; all when omitted.
+        path : str or Path, optional
+            Where to save the figure.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+
+        Raises
+        ------
+        UnknownNameError
+            When there is no such metric.
+        """
+        check_file(path, "Cannot plot tolerances")
+        shown = [self._metric(name) for name in names or self.values]
+        figure = new_figure(figsize=(1.5 + 3.6 * len(shown), 5.6), layout="constrained")
+        panels = figure.subplots(2, len(shown), squeeze=False)
+        for name, (above, below) in zip(shown, panels.T, strict=True):
+            values = self.values[name]
+            above.hist(values[np.isfinite(values)], bins="auto", color=COLORS[0])
+            bounds = [
+                bound
+                for each in self._constraints
+                for bound in (each.lower, each.upper)
+                if each.metric.label == name and np.isfinite(bound)
+            ]
+            for bound in bounds:
+                above.axvline(bound, color=RED, linewidth=1.4)
+            above.set_title(name, fontsize=9, wrap=True)
+            shares = self.shares[name]
+            order = np.argsort(shares, kind="stable")[-_MOST:]
+            below.barh([self.paths[k] for k in order], shares[order], color=COLORS[1])
+            below.set_xlabel("share of the variance")
+            below.set_xlim(left=min(0.0, float(shares.min())), right=1.0)
+            for ax in (above, below):
+                tidy(ax)
+        low, high = self.interval
+        text = f"yield {self.yield_rate:.1%} ({low:.1%} to {high:.1%})"
+        figure.suptitle(f"{self.system.label}: {text}", fontsize=11)
+        return saved(figure, path)
 
     def _metric(self, name: str | None) -> str:
         """Return the name of a metric; that of the only one when omitted."""
@@ -346,7 +391,8 @@ def tolerances(
         )
     slopes, nominal, ways = _slopes(trials, points, measured, known)
     covariance = np.cov(points.T).reshape(len(space), len(space))
-    if correlation is None and not any(isinstance(key, tuple) for key in _keys(values)):
+    keys = values if isinstance(values, dict) else ()
+    if correlation is None and not any(isinstance(key, tuple) for key in keys):
         covariance = np.diag(np.diag(covariance))
     parts = slopes * (slopes @ covariance)
     variances = parts.sum(axis=1)
@@ -382,10 +428,6 @@ def tolerances(
         system=system,
         _constraints=kept,
     )
-
-
-def _keys(values: Any) -> Iterable[Any]:
-    return values if isinstance(values, dict) else ()
 
 
 def _slopes(

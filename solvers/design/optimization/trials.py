@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,12 +11,12 @@ from numpy.typing import NDArray
 from flexure.diagrams.checks.errors import ValueRefusedError
 from flexure.diagrams.values.arrays import FloatArray
 from flexure.diagrams.values.tables import Table
-from flexure.solvers.design.optimization.candidate_runs import (
+from flexure.solvers.design.optimization.candidates import (
     CandidateRuns,
+    RestCandidates,
     Study,
     run_candidates,
 )
-from flexure.solvers.design.optimization.rest_candidates import RestCandidates
 from flexure.solvers.design.optimization.search_space import SearchSpace
 from flexure.solvers.results.measures.metrics import Constraint
 from flexure.solvers.simulation.run_control.progress_bar import ProgressBar
@@ -24,18 +25,17 @@ NEVER = 1e30  # excess of a candidate without numbers, beyond that of any that h
 _CLOSE = 1e-3  # of a bound: nearer to it, a constraint is active
 
 
-class Trials:
-    """Every candidate that a search has tried, and the numbers of its run.
+class _Trial(NamedTuple):
+    """A candidate, its numbers, the part of the search that asked, and why it has no numbers."""
 
-    Parameters
-    ----------
-    study : Study
-        What is run and measured.
-    space : SearchSpace
-        Where candidates are.
-    bar : ProgressBar
-        Shows how many there are.
-    """
+    point: FloatArray
+    numbers: FloatArray
+    stage: str
+    reason: str
+
+
+class Trials:
+    """Every candidate that a search has tried, and the numbers of its run."""
 
     def __init__(self, study: Study, space: SearchSpace, bar: ProgressBar) -> None:
         self.study = study
@@ -45,24 +45,13 @@ class Trials:
         self.rest = RestCandidates(study, space) if study.at_rest else None
         self._bar = bar
         self._found: dict[bytes, int] = {}
-        self._points: list[FloatArray] = []
-        self._numbers: list[FloatArray] = []
-        self._stages: list[str] = []
-        self._reasons: list[str] = []
+        self._all: list[_Trial] = []
 
     def __len__(self) -> int:
-        return len(self._points)
+        return len(self._all)
 
     def __call__(self, points: FloatArray, stage: str) -> FloatArray:
-        """Return the numbers of candidates, shape (N, 1 + m); run those that are not known.
-
-        Parameters
-        ----------
-        points : ndarray, shape (N, n)
-            Their coordinates.
-        stage : str
-            Which part of the search asks.
-        """
+        """Return the numbers of candidates, (N, 1 + m); run those that are not known."""
         points = np.clip(points, 0.0, 1.0) + 0.0  # without negative zeros
         keys = [point.tobytes() for point in points]
         new = {
@@ -72,7 +61,7 @@ class Trials:
             self._run(np.array(list(new.values())), stage)
         if not keys:
             return np.zeros((0, 1 + len(self.study.constraints)))
-        return np.array([self._numbers[self._found[key]] for key in keys])
+        return np.array([self._all[self._found[key]].numbers for key in keys])
 
     def again(self, number: int) -> FloatArray:
         """Run a candidate once more, and return its numbers, which are not kept."""
@@ -107,15 +96,12 @@ class Trials:
                 self._note(point, numbers, stage, reason or self._lacking(numbers))
         if runs.interruption is not None:
             raise runs.interruption
-        self._bar.update(float(len(self)), failed=sum(map(bool, self._reasons)))
+        self._bar.update(float(len(self)), failed=sum(map(bool, self.reasons)))
 
     def _note(self, point: FloatArray, numbers: FloatArray, stage: str, reason: str) -> None:
         """Keep a candidate."""
-        self._found[point.tobytes()] = len(self._points)
-        self._points.append(point)
-        self._numbers.append(numbers)
-        self._stages.append(stage)
-        self._reasons.append(reason)
+        self._found[point.tobytes()] = len(self)
+        self._all.append(_Trial(point, numbers, stage, reason))
 
     def _lacking(self, numbers: FloatArray) -> str:
         """Say which numbers a run does not have; "" when it has all."""
@@ -128,17 +114,18 @@ class Trials:
     @property
     def points(self) -> FloatArray:
         """Coordinates of all candidates, shape (N, n)."""
-        return np.array(self._points).reshape(len(self), len(self.space))
+        return np.array([each.point for each in self._all]).reshape(-1, len(self.space))
 
     @property
     def numbers(self) -> FloatArray:
         """Goal and constraints of all candidates, shape (N, 1 + m)."""
-        return np.array(self._numbers).reshape(len(self), 1 + len(self.study.constraints))
+        rows = [each.numbers for each in self._all]
+        return np.array(rows).reshape(-1, 1 + len(self.study.constraints))
 
     @property
     def reasons(self) -> list[str]:
         """Why candidates are none, "" where they are."""
-        return list(self._reasons)
+        return [each.reason for each in self._all]
 
     def scales(self) -> FloatArray:
         """Return what counts as much of each constraint: its bound, or typical values where 0."""
@@ -164,13 +151,8 @@ class Trials:
     def best(self, preferred: FloatArray | None = None, doubt: float = 0.0) -> int | None:
         """Return the index of the best candidate, feasible or nearest to it; None without any.
 
-        Parameters
-        ----------
-        preferred : ndarray, shape (n,), optional
-            A candidate that counts as the best if it keeps all constraints and its objective is
-            larger by no more than a doubt.
-        doubt : float
-            By how much objectives may differ without a meaning.
+        A ``preferred`` one, (n,), counts as the best if it keeps all constraints and its objective
+        is larger by no more than ``doubt``, by which objectives may differ without a meaning.
         """
         numbers = self.numbers
         if not np.isfinite(numbers).all(axis=1).any():
@@ -210,8 +192,8 @@ class Trials:
             *values.T.tolist(),
             *numbers.T.tolist(),
             feasible,
-            self._stages,
-            self._reasons,
+            [each.stage for each in self._all],
+            self.reasons,
             strict=True,
         )
         return Table(columns, rows)

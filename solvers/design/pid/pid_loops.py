@@ -38,14 +38,9 @@ class Gains:
 class PIDLoop:
     """A plant with one input and a measurement without a direct way, and frequencies that show it.
 
-    A sampled controller has the backward difference ``s = (1 - 1/z) / period`` instead of s.
-
-    Parameters
-    ----------
-    plant : LinearModel
-        From the output of the controller to its measurement and, where that comes from outside,
-        the rate of it. A sampled one has the output of the controller among its states where it is
-        seen at once.
+    The plant leads from the output of the controller to its measurement and, where that comes from
+    outside, the rate of it. A sampled one has the output of the controller among its states where
+    it is seen at once, and the controller ``s = (1 - 1/z) / period`` instead of s.
     """
 
     def __init__(self, plant: LinearModel) -> None:

@@ -13,11 +13,11 @@ from flexure.diagrams.checks.errors import ValueRefusedError
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.contexts.value_places import Place
 from flexure.diagrams.systems.system import System
-from flexure.diagrams.values.arrays import FloatArray
 from flexure.solvers.analysis.linear_models.linear_model import LinearModel
 from flexure.solvers.analysis.linear_models.linearization import linearize
 from flexure.solvers.analysis.linear_models.poles import fate, least_stable_first
 from flexure.solvers.analysis.linear_models.realizations import reduction
+from flexure.solvers.design.state_space.model_requirements import without_states
 
 _HIDDEN = 1e-12  # beside the norm of the scaled matrices: what is not seen
 
@@ -45,30 +45,18 @@ class Controlled:
                 "breakpoints, and pass the gains found to the schedule",
             )
         if component is None:
-            require(
-                block.size == 1,
-                controller,
-                attempt,
-                "a PIDController with one component",
-                remedy=f"Say which one of its {block.size} components, as in component=0",
-            )
+            wanted = "a PIDController with one component"
+            remedy = f"Say which one of its {block.size} components, as in component=0"
+            require(block.size == 1, controller, attempt, wanted, remedy=remedy)
             return cls(block, 0)
-        require(
-            is_whole(component) and 0 <= component < block.size,
-            component,
-            attempt,
-            f"the number of a component, from 0 to {block.size - 1}",
-        )
+        fits = is_whole(component) and 0 <= component < block.size
+        require(fits, component, attempt, f"the number of a component, from 0 to {block.size - 1}")
         gains = [gain for gain in (block.kp, block.ki, block.kd) if gain is not None]
         gains += [block.derivative_filter] if block.has_filter else []
         for gain in gains if block.size > 1 else []:
-            require(
-                gain.default.ndim,
-                gain,
-                attempt,
-                f"{gain.name} with a number for each component",
-                remedy=f"Make the controller with {gain.name}=[...], {block.size} numbers",
-            )
+            wanted = f"{gain.name} with a number for each component"
+            remedy = f"Make the controller with {gain.name}=[...], {block.size} numbers"
+            require(gain.default.ndim, gain, attempt, wanted, remedy=remedy)
         return cls(block, int(component))
 
     @property
@@ -163,31 +151,16 @@ def seen(model: LinearModel, attempt: str) -> LinearModel:
         )
     hidden = reduction(model.A, model.B, model.C[:1], _HIDDEN).hidden_poles
     rest = fate(hidden, model.poles, model.period)
-    require(
-        rest != "grow",
+    worst, remedy = (
         least_stable_first(hidden, model.period)[:1],
-        attempt,
-        "a plant whose growing modes the controller moves and measures",
-        remedy="Stabilize the rest of the diagram first",
+        "Stabilize the rest of the diagram first",
     )
+    wanted = "a plant whose growing modes the controller moves and measures"
+    require(rest != "grow", worst, attempt, wanted, remedy=remedy)
     return model if rest == "decay" else model.minimal(_HIDDEN)
 
 
 def _without(model: LinearModel, names: list[str], block: PIDController) -> LinearModel:
     """Leave out states and limits of a controller, and the directions that nothing moves."""
-    model = model.on_tangent()
-    kept: Any = [k for k, name in enumerate(model.state_names) if name not in names]
-
-    def rows(matrix: FloatArray) -> FloatArray:
-        return np.asarray(matrix[kept])
-
-    return replace(
-        model,
-        A=model.A[np.ix_(kept, kept)],
-        B=rows(model.B),
-        C=model.C[:, kept],
-        x0=rows(model.x0),
-        xdot0=rows(model.xdot0),
-        state_names=[model.state_names[k] for k in kept],
-        notes=tuple(note for note in model.notes if not note.startswith(f"'{block.label}' ")),
-    )
+    notes = tuple(note for note in model.notes if not note.startswith(f"'{block.label}' "))
+    return replace(without_states(model, names.__contains__), notes=notes)

@@ -21,10 +21,7 @@ from flexure.diagrams.values.tables import Table
 from flexure.solvers.analysis.linear_models.linear_inputs import wire_place
 from flexure.solvers.analysis.linear_models.linear_model import LinearModel
 from flexure.solvers.analysis.linear_models.linear_model_tables import poles
-from flexure.solvers.analysis.linear_models.loop_transfers import (
-    approximated_delays,
-    around_wires,
-)
+from flexure.solvers.analysis.linear_models.loop_transfers import approximated_delays, around_wires
 from flexure.solvers.design.pid.pid_loops import PIDLoop
 from flexure.solvers.design.pid.pid_plants import Controlled, seen
 from flexure.solvers.design.pid.pid_rules import RULES, rule_gains
@@ -365,21 +362,14 @@ def tune_pid(
         return tuning
     tuning.apply(start)
     slowest = float(-loop.rates(tuning.poles).real.max(initial=-np.inf))
-    found = verified(controlled, system, start, slowest, step_to, t_final, attempt)
-    return replace(
-        tuning,
-        linear=found.linear,
-        simulated=found.simulated,
-        at_limits=found.at_limits,
-    )
+    info = verified(controlled, system, start, slowest, step_to, t_final, attempt)
+    return replace(tuning, linear=info[0], simulated=info[1], at_limits=info[2])
 
 
 def _number(name: str, value: Any, attempt: str, least: float | None = None) -> float:
     """Return a finite number beyond the least or, without one, a number that is not negative."""
-    attempt = f"{attempt} with this {name}"
-    number = bounded(value, attempt, lower=least or 0.0, exclusive=least is not None)
-    require(np.isfinite(number), number, attempt, "a finite number")
-    return number
+    about = f"{attempt} with this {name}"
+    return bounded(value, about, lower=least or 0.0, exclusive=least is not None)
 
 
 def _parts(controlled: Controlled, parts: Any, attempt: str) -> str:
@@ -388,13 +378,8 @@ def _parts(controlled: Controlled, parts: Any, attempt: str) -> str:
     if parts is None:
         return whole
     one_of(parts, ("P", "PI", "PD", "PID"), "parts", attempt)
-    require(
-        set(parts) <= set(whole),
-        parts,
-        attempt,
-        f"parts without D, as '{controlled.block.path}' is made without kd",
-        remedy="Make it with kd=0.0",
-    )
+    wanted = f"parts without D, as '{controlled.block.path}' is made without kd"
+    require(set(parts) <= set(whole), parts, attempt, wanted, remedy="Make it with kd=0.0")
     return str(parts)
 
 

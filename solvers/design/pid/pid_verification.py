@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -29,16 +28,6 @@ _PERCENT = 25.0  # of overshoot, likewise
 _AT_LIMIT = 1e-9  # distance from a limit, as a part of it
 
 
-@dataclass(frozen=True)
-class Verification:
-    """Metrics of one step, of the linear model and of the simulated diagram."""
-
-    # linear, simulated: the metrics, with those of the output of the controller as its control.
-    linear: StepInfo
-    simulated: StepInfo
-    at_limits: float  # share of the time, from 0 to 1, that the simulated output is at a limit
-
-
 def verified(
     controlled: Controlled,
     system: System,
@@ -47,23 +36,12 @@ def verified(
     step_to: Mapping[str, float],
     t_final: float | None,
     attempt: str,
-) -> Verification:
-    """Return the metrics of a step; the context has the new gains, and is changed.
+) -> tuple[StepInfo, StepInfo, float]:
+    """Return the metrics of a step of the linear model, and of the diagram, whose context changes.
 
-    Parameters
-    ----------
-    controlled : Controlled
-        The controller.
-    system, start : System, Context
-        The diagram, and where it starts.
-    slowest : float
-        Decay rate of the slowest pole of the loop, in rad/s.
-    step_to : mapping
-        The path of the step, and the new value.
-    t_final : float or None
-        Length of the record in s.
-    attempt : str
-        Beginning of messages.
+    ``slowest`` is the decay rate of the slowest pole of the loop in rad/s, ``step_to`` the new
+    value by the path of the step, and ``t_final`` the length of the record in s. The last number is
+    the share of the time, from 0 to 1, that the simulated output is at a limit.
     """
     given = mapping(step_to, "the path of a step, and its new value", attempt)
     require(len(given) == 1, step_to, attempt, "one step, as a path and its new value")
@@ -90,13 +68,13 @@ def verified(
     values = np.column_stack(
         [np.ravel(result.sample(output, start.time + times)) for output in outputs]
     )
-    found = Verification(
-        _figures(times, predicted, float(model.y0[0]), before),
-        _figures(times, values, float(model.y0[0]), before),
-        _at_limits(values[:, 1], *(controlled.value(start, x) for x in (block.lower, block.upper))),
+    linear, simulated = (
+        _figures(times, each, float(model.y0[0]), before) for each in (predicted, values)
     )
-    _warn_where_they_differ(found)
-    return found
+    limits = (controlled.value(start, each) for each in (block.lower, block.upper))
+    share = _at_limits(values[:, 1], *limits)
+    _warn_where_they_differ(linear, simulated, share)
+    return linear, simulated, share
 
 
 def _predicted(model: LinearModel, to: float, times: FloatArray) -> FloatArray:
@@ -133,9 +111,8 @@ def _at_limits(output: FloatArray, lower: float, upper: float) -> float:
     return float(np.mean((output <= lower + low) | (output >= upper - high)))
 
 
-def _warn_where_they_differ(found: Verification) -> None:
+def _warn_where_they_differ(linear: StepInfo, simulated: StepInfo, share: float) -> None:
     """Warn when the linear metrics say little about the diagram."""
-    linear, simulated = found.linear, found.simulated
     for name in ("rise_time", "settling_time"):
         first, second = getattr(linear, name), getattr(simulated, name)
         if np.isfinite(first) and np.isfinite(second):
@@ -150,7 +127,6 @@ def _warn_where_they_differ(found: Verification) -> None:
         first, second = linear.overshoot, simulated.overshoot
         text = f"an overshoot of {second:.3g} %, the linear loop with {first:.3g} %"
     if differ:
-        share = found.at_limits
         why = f"; the output is at a limit for {share:.0%} of the time" if share else ""
         warn(
             f"The diagram answers this step with {text}{why}. Gains, "

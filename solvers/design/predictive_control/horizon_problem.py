@@ -43,47 +43,24 @@ class Limits:
 
 @dataclass(frozen=True)
 class Plan:
-    """Inputs over the horizon.
+    """Inputs over the horizon."""
 
-    Attributes
-    ----------
-    inputs : ndarray, shape (N, m)
-        Those of the periods to come.
-    violation : float
-        By how much an output exceeds its soft bounds at the most.
-    iterations : int
-        Of the solver; 0 where no bound is in the way.
-    """
-
-    inputs: FloatArray
-    violation: float
-    iterations: int
+    inputs: FloatArray  # those of the periods to come, (N, m)
+    violation: float  # by how much an output exceeds its soft bounds at the most
+    iterations: int  # of the solver; 0 where no bound is in the way
 
 
 class HorizonProblem:
     """Minimize ``Σ (dxᵀ Q dx + duᵀ R du) + dxᵀ P dx`` behind N periods, within limits.
 
     The deviations dx and du from a point at rest follow ``dx[k+1] = A dx[k] + B du[k]`` whatever
-    the lasting disturbance. With the feedback K that is optimal without limits, P its cost, and
-    ``du = -K dx + v``, the sum is ::
+    the lasting disturbance; C and D are those of the bounded outputs. With the feedback K that is
+    optimal without limits, P its cost, and ``du = -K dx + v``, the sum is ::
 
         dx[0]ᵀ P dx[0] + Σ vᵀ (R + Bᵀ P B) v
 
     so that v is what the limits cost, and zero where they are not in the way: then nothing is to be
-    searched.
-
-    Parameters
-    ----------
-    A, B, C, D : ndarray
-        Model from sample to sample; C and D of the bounded outputs.
-    R, P, K : ndarray
-        Weights of inputs, cost and gain of the feedback.
-    horizon : int
-        N.
-    limits : Limits
-        The bounds.
-    max_iterations : int
-        Of the solver.
+    searched. ``cost`` is (R, P, K).
     """
 
     def __init__(
@@ -132,15 +109,7 @@ class HorizonProblem:
     def solve(
         self, x: FloatArray, before: FloatArray, xs: FloatArray, us: FloatArray, ys: FloatArray
     ) -> Plan | None:
-        """Return the optimal inputs, None where the solver finds none.
-
-        Parameters
-        ----------
-        x, before : ndarray, shapes (n,) and (m,)
-            The state, and the inputs of the period before.
-        xs, us, ys : ndarray, shapes (n,), (m,) and (q,)
-            The point at rest, with its bounded outputs.
-        """
+        """Return the optimal inputs to a point at rest; None where the solver finds none."""
         limits, n = self._limits, len(x)
         u = self._inputs[..., :n] @ (x - xs) + us
         y = self._outputs[..., :n] @ (x - xs) + ys
@@ -171,20 +140,8 @@ class PointAtRest:
 
     If there are many such points, the nearest to the point of the model counts, in the norm of Q
     and R. If it is beyond the limits, outputs come as near to the reference as these allow.
-    Soft limits that no point at rest keeps are exceeded as little as possible.
-
-    Parameters
-    ----------
-    A, B, C, D : ndarray
-        Model from sample to sample, with all outputs.
-    Q, R : ndarray
-        Weights of states and inputs.
-    tracked, bounded : list of int
-        Outputs that follow a reference, and those with bounds.
-    limits : Limits
-        The bounds.
-    max_iterations : int
-        Of the solver.
+    Soft limits that no point at rest keeps are exceeded as little as possible. The model, from
+    sample to sample, has all outputs, of which some are ``tracked``, and others ``bounded``.
     """
 
     def __init__(
@@ -208,12 +165,7 @@ class PointAtRest:
     def find(self, f: FloatArray, r: FloatArray) -> FloatArray | None:
         """Return the deviations of states and inputs from the point of the model.
 
-        Parameters
-        ----------
-        f : ndarray, shape (n,)
-            Change of the states over a period at the point of the model.
-        r : ndarray, shape (p,)
-            Reference, as a deviation.
+        ``f`` is the change of states over a period there, ``r`` the reference as a deviation.
         """
         n, limits, shown = len(f), self._limits, self._outputs[self._bounded]
         point: FloatArray = self._exact[0] @ np.concatenate([-f, r])

@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from flexure.diagrams.checks.arguments import count_of, mapping, require
-from flexure.diagrams.checks.errors import UnknownNameError, suggestion
+from flexure.diagrams.checks.arguments import count_of, mapping, require, require_known
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.contexts.value_places import WAYS, Way, path_of, several
 from flexure.diagrams.systems.system import System, require_system
@@ -252,13 +251,7 @@ def _rows(problem: Any, tracked: Way | Iterable[Way], attempt: str) -> list[int]
     found: list[int] = []
     for way in several(tracked):
         path = path_of(way)
-        if path not in places:
-            raise UnknownNameError(
-                attempt,
-                expected="tracked signals that have a cost",
-                found=repr(path),
-                remedy=suggestion(path, places),
-            )
+        require_known(path, places, attempt, "tracked signals that have a cost")
         found += places[path]
     require(len(set(found)) == len(found), tracked, attempt, "tracked signals once each")
     return found
@@ -273,12 +266,6 @@ def _by_input(
         {} if given is None else given, "numbers by inputs", attempt, keys=WAYS
     ).items():
         path = path_of(way)
-        if path not in values:
-            raise UnknownNameError(
-                attempt,
-                expected="controlled inputs",
-                found=repr(path),
-                remedy=suggestion(path, values),
-            )
+        require_known(path, values, attempt, "controlled inputs")
         values[path][:] = bounded(value, f"{attempt} of '{path}'", lower=0.0, allow_infinite=True)
     return np.concatenate([*values.values()])

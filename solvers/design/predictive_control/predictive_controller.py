@@ -277,10 +277,5 @@ def _require_independent(conditions: FloatArray, names: list[str], attempt: str)
     """Refuse outputs that no input can hold each at its own reference."""
     sizes = np.linalg.svd(balanced(conditions)[0], compute_uv=False)
     fits = len(conditions) <= conditions.shape[1] and sizes[-1] > _DEPENDENT * sizes[0]
-    require(
-        fits,
-        names,
-        attempt,
-        "tracked outputs that the inputs can hold at any values, each at its own",
-        remedy="Track fewer outputs, or add an actuator",
-    )
+    wanted = "tracked outputs that the inputs can hold at any values, each at its own"
+    require(fits, names, attempt, wanted, remedy="Track fewer outputs, or add an actuator")

@@ -25,27 +25,8 @@ class ShootingProblem:
     Runge-Kutta method. `improve` linearizes F and y along a plan, eliminates the states, and solves
     the quadratic program of the inputs that remains: a step of the Gauss-Newton method with
     multiple shooting. One step per sample is a real-time iteration (M. Diehl, H. G. Bock, J. P.
-    Schlöder, SIAM J. Control Optim. 43 (2005) 1714-1736).
-
-    Parameters
-    ----------
-    context : Context
-        A root context of the model.
-    period : float
-        T in s.
-    horizon, substeps : int
-        Number of periods, and of steps in each.
-    words : dict
-        ``inputs``, ``cost``, ``targets`` and ``path`` of `optimal_motion`.
-    attempt : str
-        Beginning of messages.
-
-    Attributes
-    ----------
-    problem : MotionProblem
-        Names, bounds, weights and targets.
-    input_bounds : ndarray, shape (2, m)
-        Bounds of the inputs.
+    Schlöder, SIAM J. Control Optim. 43 (2005) 1714-1736). ``words`` are ``inputs``, ``cost``,
+    ``targets`` and ``path`` of `optimal_motion`.
     """
 
     def __init__(
@@ -163,24 +144,10 @@ class ShootingProblem:
     ) -> tuple[FloatArray, FloatArray, float, int] | None:
         """Return a better plan, its violation, and the iterations of the solver.
 
-        Parameters
-        ----------
-        time : float
-            Of the first sample, in s.
-        plan : (ndarray, ndarray), shapes (N, m) and (N + 1, n)
-            Inputs and states to linearize at.
-        before, start : ndarray, shapes (m,) and (n,)
-            The inputs of the period before, and the state.
-        disturbance, targets : ndarray, shapes (n,) and (p,)
-            d and r.
-        final_weight : float
-            c in s.
-        changes : (ndarray, ndarray), shape (m,)
-            Weights s and bounds of changes of the inputs.
-        violation_weight : float
-            Cost of a signal beyond its limits, for each unit and unit squared.
-        max_iterations : int
-            Of the solver.
+        ``time`` is that of the first sample in s, ``plan`` the inputs (N, m) and states (N + 1, n)
+        to linearize at, ``before`` the inputs of the period before, ``disturbance`` d, ``targets``
+        r, ``final_weight`` c in s, and ``changes`` weights s and bounds (m,) of changes of inputs.
+        A signal beyond its limits costs ``violation_weight`` for each unit and unit squared.
         """
         inputs, states = plan
         N, m, n = self.horizon, inputs.shape[1], states.shape[1]

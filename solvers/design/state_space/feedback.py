@@ -24,18 +24,26 @@ from flexure.diagrams.systems.ports import InputPort
 from flexure.diagrams.values.arrays import FloatArray, as_number, freeze
 from flexure.solvers.analysis.linear_models.linear_model import LinearModel
 from flexure.solvers.analysis.linear_models.linear_model_tables import matrix, poles
-from flexure.solvers.design.state_space.controllability import lingers, persists, require_reach
 from flexure.solvers.design.state_space.model_requirements import (
     Poles,
     check_model,
+    lingers,
+    persists,
     poles_of,
+    require_reach,
     stable_poles,
     unsolvable,
     warn_unless_at_rest,
     warn_unless_decaying,
 )
-from flexure.solvers.design.state_space.sampled_costs import sampled_cost, with_period
-from flexure.solvers.design.state_space.weights import Weights, chosen, cost, weights
+from flexure.solvers.design.state_space.weights import (
+    Weights,
+    chosen,
+    cost,
+    sampled_cost,
+    weights,
+    with_period,
+)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -157,10 +165,7 @@ def state_feedback(
 def add_integrals(
     design: FeedbackDesign, builder: DiagramBuilder, inside: StateFeedback
 ) -> InputPort:
-    """Integrate errors in front of a feedback, and return the input for the measured outputs.
-
-    The input for the reference is "error.u1".
-    """
+    """Integrate errors from the reference, "error.u1"; return the input for measured outputs."""
     q, period = len(design.integral), design.model.period
     names = design.model.output_names
     picked = builder.add(Selector("outputs", len(names), [names.index(k) for k in design.integral]))
@@ -367,12 +372,7 @@ def place(
 
 
 def placed(
-    A: FloatArray,
-    B: FloatArray,
-    poles: Any,
-    names: list[str],
-    attempt: str,
-    expected: str,
+    A: FloatArray, B: FloatArray, poles: Any, names: list[str], attempt: str, expected: str
 ) -> FloatArray:
     """Return K such that A - B K has these eigenvalues."""
     from scipy.signal import place_poles
@@ -408,25 +408,20 @@ def _check_poles(poles: Any, count: int, most: int, attempt: str) -> Poles:
             raise
         expected = f"{count} poles as complex numbers"
         raise ValueRefusedError(attempt, expected=expected, found=f"{poles!r:.200}") from None
-    problem = None
+    problem, counts = None, Counter(wanted.ravel().tolist()).items()
     if wanted.shape != (count,):
         expected = f"{count} poles, one for each state that can move"
         problem = f"shape {wanted.shape}"
     elif not np.isfinite(wanted).all():
         expected, problem = "finite poles", f"{wanted}"
-    elif alone := [p for p, n in Counter(wanted.tolist()).items() if n != _count(wanted, p)]:
+    elif alone := [p for p, n in counts if n != np.sum(wanted == np.conj(p))]:
         expected, problem = "complex poles with their conjugates", f"{alone[0]:.6g} without it"
-    elif most_often := [p for p, n in Counter(wanted.tolist()).items() if n > most]:
+    elif most_often := [p for p, n in counts if n > most]:
         expected = f"each pole at most {most} times, which is how many directions are independent"
         problem = f"{most_often[0]:.6g} more often. Move them apart a little"
     if problem is not None:
         raise ValueRefusedError(attempt, expected=expected, found=problem)
     return wanted
-
-
-def _count(wanted: Poles, pole: complex) -> int:
-    """Return how often the conjugate of a pole is there."""
-    return int(np.sum(wanted == np.conj(pole)))
 
 
 def _with_integrals(

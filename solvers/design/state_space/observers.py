@@ -15,19 +15,26 @@ from flexure.diagrams.systems.diagram import Diagram
 from flexure.diagrams.values.arrays import FloatArray, freeze
 from flexure.solvers.analysis.linear_models.linear_model import LinearModel
 from flexure.solvers.analysis.linear_models.linear_model_tables import matrix, poles
-from flexure.solvers.design.state_space.controllability import lingers, persists, require_reach
 from flexure.solvers.design.state_space.feedback import placed, solve_riccati
 from flexure.solvers.design.state_space.model_requirements import (
     Poles,
     check_model,
+    lingers,
+    persists,
     poles_of,
+    require_reach,
     stable_poles,
     unsolvable,
     warn_unless_decaying,
     without_inputs,
 )
-from flexure.solvers.design.state_space.sampled_costs import accumulated, with_period
-from flexure.solvers.design.state_space.weights import Weights, chosen, weights
+from flexure.solvers.design.state_space.weights import (
+    Weights,
+    accumulated,
+    chosen,
+    weights,
+    with_period,
+)
 
 _OUTPUTS = "outputs that show every mode"
 _MEASURE = "Measure one of these states, or leave them out"

@@ -1,15 +1,17 @@
-"""Weights and intensities of noise: by numbers, a matrix, names, or what is acceptable."""
+"""Weights and intensities of noise: by numbers, names or what is acceptable, and of samples."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from flexure.diagrams.checks.arguments import items_of, mapping, shown
-from flexure.diagrams.checks.errors import UnknownNameError, ValueRefusedError, quoted, suggestion
-from flexure.diagrams.values.arrays import FloatArray, as_number, as_numbers, check_bounds
+from flexure.diagrams.checks.arguments import items_of, mapping, require_known, shown
+from flexure.diagrams.checks.errors import ValueRefusedError, quoted
+from flexure.diagrams.values.arrays import FloatArray, as_number, as_numbers, bounded, check_bounds
 from flexure.solvers.analysis.linear_models.linear_model import LinearModel
 
 #: What describes a symmetric matrix: a number for all, a diagonal, a matrix, or numbers by name.
@@ -18,12 +20,7 @@ _ROUNDING = 1e-10  # relative to the diagonal
 
 
 def weights(
-    value: Weights,
-    names: Sequence[str],
-    argument: str,
-    attempt: str,
-    *,
-    definite: bool = False,
+    value: Weights, names: Sequence[str], argument: str, attempt: str, *, definite: bool = False
 ) -> FloatArray:
     """Return a symmetric matrix that is positive semidefinite, or definite.
 
@@ -34,11 +31,7 @@ def weights(
     if isinstance(value, Mapping):
         given = mapping(value, f"names of components for {argument}", attempt)
         for name in given:
-            if name not in names:
-                expected = f"names of {argument}"
-                raise UnknownNameError(
-                    attempt, expected=expected, found=f"'{name}'", remedy=suggestion(name, names)
-                )
+            require_known(name, names, attempt, f"names of {argument}")
         matrix = np.diag(
             [float(as_number(given.get(name, 0.0), (), f"{attempt}: {name}")) for name in names]
         )
@@ -114,13 +107,8 @@ def _of_largest(
     states, inputs = model.state_names, model.input_names
     found: tuple[dict[str, float], dict[str, float]] = ({}, {})
     for name, value in given.items():
-        if name not in states and name not in inputs:
-            raise UnknownNameError(
-                attempt,
-                expected="names of states and inputs in largest",
-                found=f"'{name}'",
-                remedy=suggestion(name, [*states, *inputs]),
-            )
+        known = [*states, *inputs]
+        require_known(name, known, attempt, "names of states and inputs in largest")
         number = float(as_number(value, (), f"{attempt}: {name}"))
         check_bounds(number, f"{attempt} with this largest {name}", lower=0.0, exclusive=True)
         with np.errstate(all="ignore"):
@@ -144,14 +132,75 @@ def chosen(wanted: Any, names: Sequence[str], what: str, attempt: str) -> list[i
     for name in items_of(listed, f"names of {what}s", attempt):
         if not isinstance(name, str):
             raise ValueRefusedError(attempt, expected=f"names of {what}s", found=shown(name))
-        if name not in names:
-            raise UnknownNameError(
-                attempt,
-                expected=f"the name of an {what}",
-                found=f"'{name}'",
-                remedy=suggestion(name, names),
-            )
+        require_known(name, names, attempt, f"the name of an {what}")
         if names.index(name) in found:
             raise ValueRefusedError(attempt, expected="names once each", found=f"'{name}' twice")
         found.append(names.index(name))
     return found
+
+
+def with_period(model: LinearModel, period: float, attempt: str) -> LinearModel:
+    """Return the sampled model of one in continuous time whose inputs are held for a period."""
+    own = bounded(period, f"{attempt} with this period", lower=0.0, exclusive=True, unit="s")
+    if model.period is not None:
+        raise ValueRefusedError(
+            attempt,
+            expected="a model in continuous time, to sample with a period",
+            found=f"a model that is sampled every {model.period:g} s",
+            remedy="Leave period out: weights are then sums over samples",
+        )
+    n, m = model.B.shape
+    whole = np.zeros((n + m + 1, n + m + 1))
+    whole[:n] = np.hstack([model.A, model.B, model.xdot0[:, np.newaxis]])
+    with np.errstate(all="ignore"):
+        change, _ = accumulated(whole, np.zeros_like(whole), own)
+        fits = np.isfinite(change @ change).all()
+    if not fits:
+        raise ValueRefusedError(
+            f"{attempt} with this period",
+            expected="one in which modes that grow stay finite",
+            found=f"{own:g} s, with poles at {model.poles[:4]}",
+            remedy="Pass a shorter period",
+        )
+    return replace(
+        model,
+        A=change[:n, :n],
+        B=change[:n, n : n + m],
+        xdot0=change[:n, -1],
+        period=own,
+        how=f"{model.how}; inputs held for {own:g} s",
+    )
+
+
+def sampled_cost(
+    model: LinearModel, Q: FloatArray, R: FloatArray, period: float
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return the weights Q, R and S of samples for those of an integral, with the input held.
+
+    The sum of xᵀ Q x + 2 xᵀ S u + uᵀ R u over the samples is the integral with the given weights.
+    """
+    n, m = model.B.shape
+    whole = np.vstack([np.hstack([model.A, model.B]), np.zeros((m, n + m))])
+    weights = np.zeros((n + m, n + m))
+    weights[:n, :n], weights[n:, n:] = Q, R
+    _, summed = accumulated(whole, weights, period)
+    return summed[:n, :n], summed[n:, n:], summed[:n, n:]
+
+
+def accumulated(A: FloatArray, Q: FloatArray, time: float) -> tuple[FloatArray, FloatArray]:
+    """Return exp(A T) and the integral of exp(Aᵀ t) Q exp(A t) from 0 to T.
+
+    Both come from one exponential (Van Loan) of a short time, which is then doubled, so that fast
+    modes that decay do not overflow.
+    """
+    from scipy.linalg import expm
+
+    n = len(A)
+    doublings = math.ceil(math.log2(max(float(np.linalg.norm(A, 1)) * time, 1.0)))
+    both = np.block([[-A.T, Q], [np.zeros((n, n)), A]]) * (time / 2.0**doublings)
+    found = expm(both)
+    change, summed = found[n:, n:], found[n:, n:].T @ found[:n, n:]
+    for _ in range(doublings):
+        summed = summed + change.T @ summed @ change
+        change = change @ change
+    return change, 0.5 * (summed + summed.T)

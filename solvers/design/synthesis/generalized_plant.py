@@ -24,8 +24,12 @@ from flexure.diagrams.values.arrays import FloatArray
 from flexure.solvers.analysis.linear_models.linear_model import LinearModel
 from flexure.solvers.analysis.linear_models.poles import fate
 from flexure.solvers.analysis.linear_models.realizations import HIDDEN, invariant_zeros, reduction
-from flexure.solvers.design.state_space.controllability import lingers, persists, require_reach
-from flexure.solvers.design.state_space.model_requirements import check_model
+from flexure.solvers.design.state_space.model_requirements import (
+    check_model,
+    lingers,
+    persists,
+    require_reach,
+)
 from flexure.solvers.design.state_space.weights import chosen
 
 #: A, B, C and D.

@@ -256,10 +256,7 @@ def _separated(
         )
     X = solve_sylvester(T[:k, :k], -T[k:, k:], -T[:k, k:])
     right, left = Z[:, k:] + Z[:, :k] @ X, Z[:, :k].T - X @ Z[:, k:].T
-    return (
-        _Part(T[:k, :k], left @ B, C @ Z[:, :k]),
-        _Part(T[k:, k:], Z[:, k:].T @ B, C @ right),
-    )
+    return (_Part(T[:k, :k], left @ B, C @ Z[:, :k]), _Part(T[k:, k:], Z[:, k:].T @ B, C @ right))
 
 
 def _balanced(part: _Part, period: float | None, *, exact: bool) -> _Candidates:

@@ -41,24 +41,12 @@ _STILL = 1e-6  # rad/s: slower poles are those of integrators that nothing feeds
 
 @dataclass(frozen=True, eq=False)
 class Goal:
-    """A measure with a bound, or one that is to be as small as possible.
-
-    Attributes
-    ----------
-    label : str
-        What it is called.
-    measure : Measure
-        What is measured.
-    bound : float
-        Its bound; NaN if it has none.
-    sign : float
-        1 for an upper bound and for what is to be small, -1 for a lower bound.
-    """
+    """A measure with a bound, or one that is to be as small as possible."""
 
     label: str
     measure: Measure
-    bound: float
-    sign: float
+    bound: float  # NaN if it has none
+    sign: float  # 1 for an upper bound and for what is to be small, -1 for a lower bound
 
     @property
     def is_free(self) -> bool:
@@ -72,53 +60,18 @@ class Goal:
 
 @dataclass(frozen=True, eq=False)
 class Level:
-    """The goals at one point.
+    """The goals at one point."""
 
-    Attributes
-    ----------
-    values : ndarray, shape (goals, contexts)
-        The numbers; infinite or NaN where loops are unstable.
-    excesses : ndarray, shape (goals, contexts, _ROWS)
-        Of their pieces.
-    slopes : ndarray, shape (goals, contexts, _ROWS, n)
-        Derivatives of these by the coordinates.
-    decay : ndarray, shape (contexts, _ROWS)
-        Decay rates of the least stable poles.
-    decay_slopes : ndarray, shape (contexts, _ROWS, n)
-        Derivatives of these.
-    stable : ndarray of bool, shape (contexts,)
-        Whether loops are stable.
-    """
-
-    values: FloatArray
-    excesses: FloatArray
-    slopes: FloatArray
-    decay: FloatArray
-    decay_slopes: FloatArray
-    stable: npt.NDArray[np.bool_]
+    values: FloatArray  # (goals, contexts); infinite or NaN where loops are unstable
+    excesses: FloatArray  # of their pieces, (goals, contexts, _ROWS)
+    slopes: FloatArray  # derivatives of these by the coordinates, (goals, contexts, _ROWS, n)
+    decay: FloatArray  # rates of the least stable poles, (contexts, _ROWS)
+    decay_slopes: FloatArray  # derivatives of these, (contexts, _ROWS, n)
+    stable: npt.NDArray[np.bool_]  # whether loops are, (contexts,)
 
 
 class Problem:
-    """The goals as functions of the coordinates of a search.
-
-    Parameters
-    ----------
-    contexts : sequence of Context
-        The operating points.
-    space : SearchSpace
-        The coordinates.
-    goals : sequence of Goal
-        What is wanted.
-    period : float or None
-        Of sampled models, in s.
-    attempt : str
-        Beginning of messages.
-
-    Attributes
-    ----------
-    levels : dict
-        By the bytes of a point, what was found there.
-    """
+    """The goals as functions of the coordinates of a search, at several operating points."""
 
     def __init__(
         self,
@@ -141,6 +94,7 @@ class Problem:
             for context in contexts
         ]
         self.scales = np.array([abs(goal.bound) or 1.0 for goal in goals])
+        # What was found at points, by their bytes.
         self.levels: dict[bytes, tuple[FloatArray, Level]] = {}
         self.failure: FlexureError | None = None
 
@@ -207,9 +161,7 @@ class Problem:
 
     def rank(self, level: Level) -> tuple[float, float, float]:
         """Return what is smaller for better points: instability, broken bounds, what is left."""
-        unstable = (
-            float(np.sum(~level.stable)) - min(level.decay.min(), 0.0) * (~level.stable).any()
-        )
+        unstable = np.sum(~level.stable) - min(level.decay.min(), 0.0) * (~level.stable).any()
         bounded = self.worst(level, free=False)
         rest = self.worst(level, free=True)
         if math.isinf(rest):
@@ -221,10 +173,7 @@ class Problem:
         return min(self.levels.values(), key=lambda each: self.rank(each[1]))
 
     def descend(self, start: FloatArray) -> bool:
-        """Search from a point: first for stability, then for all bounds, then for what is free.
-
-        Tells whether nothing is left to search for.
-        """
+        """Search for stability, then bounds, then what is free; return whether nothing is left."""
         has_free = any(goal.is_free for goal in self.goals)
         has_bounds = not all(goal.is_free for goal in self.goals)
         if not self(start).stable.all():
@@ -322,9 +271,7 @@ class Problem:
         """Return what an aim levels, and its derivatives."""
         n = len(self.space)
         if aim == "stability":
-            size = max(
-                1.0, float(np.abs(level.decay[np.abs(level.decay) < BEYOND]).max(initial=0.0))
-            )
+            size = max(1.0, _largest(level.decay))
             return (-level.decay / size).ravel(), (-level.decay_slopes / size).reshape(-1, n)
         chosen = [k for k, goal in enumerate(self.goals) if goal.is_free == (aim == "free")]
         return level.excesses[chosen].ravel(), level.slopes[chosen].reshape(-1, n)
@@ -335,9 +282,7 @@ class Problem:
         values, slopes = self._aim(level, aim)
         rows, by = [z[-1] - values], [np.hstack([-slopes, np.ones((len(slopes), 1))])]
         if aim != "stability":
-            size = max(
-                1e-9, float(np.abs(level.decay[np.abs(level.decay) < BEYOND]).max(initial=0.0))
-            )
+            size = max(1e-9, _largest(level.decay))
             decay = level.decay.ravel() / size - _STABLE * 1e-3
             slope = level.decay_slopes.reshape(-1, len(self.space)) / size
             rows.append(decay)
@@ -348,6 +293,11 @@ class Problem:
             rows.append(-level.excesses[kept].ravel() - _KEPT)
             by.append(np.hstack([-bounded, np.zeros((len(bounded), 1))]))
         return np.concatenate(rows), np.vstack(by)
+
+
+def _largest(decay: FloatArray) -> float:
+    """Return the largest size of the decay rates that are numbers."""
+    return float(np.abs(decay[np.abs(decay) < BEYOND]).max(initial=0.0))
 
 
 def _without_verdict(measure: Any) -> Any:

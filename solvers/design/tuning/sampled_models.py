@@ -35,26 +35,7 @@ class SampledPoint:
 
 
 class SampledModel:
-    """The linear models of a context from sample to sample, as functions of parameters.
-
-    Parameters
-    ----------
-    context : Context
-        A root context.
-    parameters : iterable of Way
-        What varies.
-    requests : sequence of Request
-        The linear models.
-    attempt : str
-        Beginning of messages.
-    period : float
-        Of the models, in s.
-
-    Attributes
-    ----------
-    is_exact : bool
-        Whether all derivatives so far were exact.
-    """
+    """The linear models of a root context from sample to sample, as functions of parameters."""
 
     def __init__(
         self,
@@ -68,7 +49,7 @@ class SampledModel:
         self._variables = find_variables(context, list(parameters), attempt)
         self.num_parameters = sum(len(variable.keys) for variable in self._variables)
         self._requests, self._attempt, self._period = requests, attempt, period
-        self.is_exact = True
+        self.is_exact = True  # whether all derivatives so far were exact
 
     def at(self, context: Context) -> SampledPoint:
         """Return a point at the values of a context."""
@@ -76,10 +57,7 @@ class SampledModel:
 
     def realization(self, point: SampledPoint, number: int) -> Realization:
         """Return the linear model of a request at a point."""
-        return self._realization(point.context, number)
-
-    def _realization(self, context: Context, number: int) -> Realization:
-        request = self._requests[number]
+        context, request = point.context, self._requests[number]
         model = linearized(
             context.system,
             context,
@@ -129,7 +107,7 @@ class SampledModel:
                 for sign in (1.0, -1.0):
                     beside = point.context.clone()
                     variable.write(beside.store, numbers + sign * step)
-                    found = self._realization(beside, number)
+                    found = self.realization(SampledPoint(beside, {}), number)
                     ends.append(np.block([[found.A, found.B], [found.C, found.D]]))
                 changes.append((ends[0] - ends[1]) / (2.0 * step[k]))
         return np.array(changes)

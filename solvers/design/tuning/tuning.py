@@ -17,14 +17,13 @@ from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.contexts.value_places import Way, find_place, path_of, several
 from flexure.diagrams.interface.html import heading, lines
 from flexure.diagrams.interface.lazy_names import Deferred
-from flexure.diagrams.interface.result_classes import Answer
 from flexure.diagrams.systems.system import System, require_system
 from flexure.diagrams.values.arrays import FloatArray, bounded
-from flexure.diagrams.values.handles import require_root, start_context
+from flexure.diagrams.values.handles import start_context
 from flexure.diagrams.values.tables import Table
 from flexure.solvers.design.objectives.measures import Measure
 from flexure.solvers.design.objectives.rest_metrics import measure_of
-from flexure.solvers.design.optimization.search_space import SearchSpace
+from flexure.solvers.design.optimization.search_space import SearchResult, SearchSpace
 from flexure.solvers.design.tuning.problem import BEYOND, Goal, Level, Problem
 from flexure.solvers.results.measures.metrics import Constraint, Metric
 
@@ -40,7 +39,7 @@ _MET = 1e-6  # excess of a goal that is rounding
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Tune(Answer):
+class Tune(SearchResult):
     """The result of `tune`: gains, and how far they meet each goal.
 
     ``tuned["pid.kp"]`` is the value of a gain.
@@ -74,6 +73,8 @@ class Tune(Answer):
     tune : Find them.
     """
 
+    _result = "a tuning"
+
     values: dict[str, Any]
     achieved: dict[str, float]
     excess: dict[str, float]
@@ -88,31 +89,6 @@ class Tune(Answer):
     _values: FloatArray = field(repr=False)
     _before: FloatArray = field(repr=False)
     _period: float | None = field(repr=False)
-
-    def __getitem__(self, path: Way) -> Any:
-        return self.values[path_of(path)]
-
-    def _ipython_key_completions_(self) -> list[str]:
-        return [*self.values]
-
-    def apply(self, context: Context) -> None:
-        """Set the values in a context.
-
-        Parameters
-        ----------
-        context : Context
-            A root context of the system. A value that it refuses leaves it as it was.
-
-        Raises
-        ------
-        ContextError
-            When the context is one of another system.
-        """
-        require_root(context, self.system, "Cannot apply a tuning")
-        changed = context.clone()
-        for path, value in self.values.items():
-            changed.set(path, value)
-        context.copy_from(changed)
 
     def table(self) -> Table:
         """Return a row for each goal and context: the values before and after, and the verdict."""

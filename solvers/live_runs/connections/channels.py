@@ -63,28 +63,14 @@ class Entry:
 
 
 class Channel:
-    """One partner of a run, the paths it sends or takes, its state and its counts.
-
-    Attributes
-    ----------
-    paths : tuple of str
-        What it sends or takes.
-    partner : Partner
-        The partner.
-    count : int
-        Values that were taken or sent.
-    refused : int
-        Values that were not.
-    reason : str
-        Why the last of them was not.
-    """
+    """One partner of a run, the paths it sends or takes, its state and its counts."""
 
     role = ""
 
     def __init__(self, paths: Sequence[str], partner: Partner) -> None:
         self.paths, self.partner = tuple(paths), partner
-        self.count = self.refused = 0
-        self.reason = ""
+        self.count = self.refused = 0  # of values that were taken or sent, and that were not
+        self.reason = ""  # why the last of them was not
         self.state = "no value yet"
 
     @property

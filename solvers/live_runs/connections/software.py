@@ -48,19 +48,7 @@ const char *live_problem(int64_t status) { return NAME_problem(status); }
 
 
 class Software:
-    """A compiled controller in place of a block of a diagram.
-
-    Parameters
-    ----------
-    system : System
-        The diagram.
-    path : str
-        The block.
-    model : CModel
-        The block, as `to_c` writes it.
-    period : float
-        Of the steps of the run, in seconds.
-    """
+    """A compiled controller, as `to_c` writes it, in place of the block at a path of a diagram."""
 
     def __init__(self, system: System, path: str, model: CModel, period: float) -> None:
         self._path = path

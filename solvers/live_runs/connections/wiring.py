@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from flexure.diagrams.checks.arguments import require
-from flexure.diagrams.checks.errors import UnknownNameError, ValueRefusedError, suggestion
+from flexure.diagrams.checks.arguments import require, require_known
+from flexure.diagrams.checks.errors import ValueRefusedError
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.contexts.rewiring import cut_wires
 from flexure.diagrams.contexts.value_places import Place, Way, can_be_set, find_place, path_of
@@ -44,19 +44,7 @@ def together_read(context: Context, readers: Sequence[Callable[[Context], Any]])
 
 
 class Wiring:
-    """Finds the places of values, and cuts the wires that partners replace.
-
-    Parameters
-    ----------
-    system : System
-        The diagram.
-    context : Context
-        Its values at the start.
-    attempt : str
-        What fails, for messages.
-    software : sequence of Software
-        Controllers whose outputs replace those of blocks.
-    """
+    """Finds the places of values, and cuts the wires that partners and ``software`` replace."""
 
     def __init__(
         self, system: System, context: Context, attempt: str, software: Sequence[Software]
@@ -179,12 +167,8 @@ def by_path(values: Any, known: Collection[str], name: str, attempt: str) -> dic
     require(isinstance(values, Mapping), values, attempt, f"{name} to be values by path")
     found = {path_of(way): value for way, value in values.items()}
     for path in found:
-        if path not in known:
-            raise UnknownNameError(
-                f"{attempt} and the {name} value of '{path}'",
-                expected="an input or output of the run",
-                remedy=suggestion(path, sorted(known)),
-            )
+        about = f"{attempt} and the {name} value of '{path}'"
+        require_known(path, sorted(known), about, "an input or output of the run")
     return found
 
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from flexure.diagrams.checks.arguments import check_axes, flag, shown
-from flexure.diagrams.checks.errors import UnknownNameError, ValueRefusedError, quoted, suggestion
+from flexure.diagrams.checks.arguments import check_axes, flag, require_known, require_that, shown
+from flexure.diagrams.checks.errors import UnknownNameError, ValueRefusedError, quoted
 from flexure.diagrams.contexts.value_places import Way, path_of
 from flexure.diagrams.drawing.formats.new_figures import axes_or_new, saved
 from flexure.diagrams.drawing.formats.style import COLOR_MAP, GREY, RED, check_file, labelled
@@ -185,16 +185,11 @@ def _two_of(names: list[str], x: Way | None, y: Way | None, attempt: str) -> tup
     """Return the dimensions along the axes."""
     wanted = [None if way is None else path_of(way) for way in (x, y)]
     for name in wanted:
-        if name is not None and name not in names:
-            raise UnknownNameError(
-                f"{attempt}: the grid has no '{name}'", remedy=suggestion(name, names)
-            )
+        if name is not None:
+            require_known(name, names, f"{attempt}: the grid has no '{name}'")
     free = (name for name in names if name not in wanted)
     first, second = (next(free) if name is None else name for name in wanted)
-    if first == second:
-        raise ValueRefusedError(
-            attempt, expected="two different paths for x and y", found=f"'{first}' twice"
-        )
+    require_that(first != second, attempt, "two different paths for x and y", f"'{first}' twice")
     return first, second
 
 

@@ -83,7 +83,10 @@ def plot_parallel(
     points = np.stack([np.broadcast_to(np.arange(len(columns)), heights.shape), heights], axis=2)
     lost = lost_runs(sweep)
     whole = ~lost & np.isfinite(heights).all(axis=1) & shade.known
-    order = np.flatnonzero(whole)[np.argsort(np.abs(_centered(shade.numbers[whole])))]
+    numbers = shade.numbers[whole]  # of which the unusual ones are drawn on top
+    order = np.flatnonzero(whole)
+    if numbers.size:
+        order = order[np.argsort(np.abs(numbers - np.median(numbers)))]
     alpha = float(np.clip(60.0 / max(1, len(order)), 0.12, 0.8))
     norm, extend = color_norm(shade.numbers)
     lines = LineCollection(
@@ -113,11 +116,6 @@ def _ends(column: Column) -> tuple[float, float]:
     low, high = float(np.min(numbers)), float(np.max(numbers))
     room = 0.5 * abs(low) or 0.5
     return (low - room, high + room) if low == high else (low, high)
-
-
-def _centered(numbers: FloatArray) -> FloatArray:
-    """Return how far numbers are from their median, so that what is unusual is drawn on top."""
-    return numbers - np.median(numbers) if numbers.size else numbers
 
 
 def _draw_axes(ax: Axes, columns: Sequence[Column]) -> None:

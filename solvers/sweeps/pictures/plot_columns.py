@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from flexure.diagrams.checks.errors import UnknownNameError, ValueRefusedError, suggestion
+from flexure.diagrams.checks.arguments import require_known
+from flexure.diagrams.checks.errors import ValueRefusedError
 from flexure.diagrams.contexts.value_places import Way, path_of
 from flexure.diagrams.drawing.formats.style import labelled
 from flexure.diagrams.values.arrays import FloatArray
@@ -51,11 +52,7 @@ def columns_of(sweep: Sweep, names: Iterable[Way], attempt: str) -> list[Column]
     numbers, units = sweep_tables.numbers(sweep), sweep_tables.units(sweep)
     wanted = [path_of(name) for name in names] or list(numbers)
     for name in wanted:
-        if name not in numbers:
-            raise UnknownNameError(
-                f"{attempt}: there is no metric and no path '{name}'",
-                remedy=suggestion(name, numbers),
-            )
+        require_known(name, numbers, f"{attempt}: there is no metric and no path '{name}'")
     return [Column(name, units[name], numbers[name]) for name in wanted]
 
 
@@ -78,15 +75,7 @@ def require_columns(columns: Sequence[Column], least: int, most: int, attempt: s
 
 
 def title_of(sweep: Sweep, lacking: int = 0) -> str:
-    """Return the title of a picture: what was run, how often, and how many runs have no numbers.
-
-    Parameters
-    ----------
-    sweep : Sweep
-        What is shown.
-    lacking : int
-        How many runs have no number though they did not fail.
-    """
+    """Return the title of a picture: what was run, how often, and how many runs have no numbers."""
     counts = {outcome: int(np.sum(sweep.outcomes == outcome)) for outcome in _LOST}
     counts["without a number"] = lacking
     lost = "".join(f", {count} {what}" for what, count in counts.items() if count)

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import numpy as np
 
-from flexure.diagrams.checks.errors import UnknownNameError, ValueRefusedError
+from flexure.diagrams.checks.errors import ValueRefusedError
 from flexure.diagrams.contexts.context import Context
-from flexure.diagrams.contexts.value_places import find_place
 from flexure.diagrams.interface.option_names import answers_other_words
 from flexure.diagrams.systems.system import System
 from flexure.diagrams.values.arrays import FloatArray, show
 from flexure.solvers.sweeps.plans.plans import SAMPLE, Axis, Plan
-from flexure.solvers.sweeps.plans.sampling_designs import Marginal, Options, Sampled, marginals
+from flexure.solvers.sweeps.plans.sampling_designs import (
+    Marginal,
+    Options,
+    Sampled,
+    marginals,
+    nominal_value,
+)
 
 _TAILS = (0.05, 0.95)  # quantiles that stand for the ends where there are none
 
@@ -63,14 +68,6 @@ def one_at_a_time(
     attempt = "Cannot move one value at a time"
     options = Options(plus_minus, None, context, 0)
     drawn, _ = marginals(values, attempt, options)
-    if isinstance(context, System):
-        context = context.create_default_context()
-    if not isinstance(context, Context):
-        raise ValueRefusedError(
-            attempt,
-            expected="context=, the context or system that has the nominal values",
-            found=repr(context)[:200],
-        )
     count = 1 + 2 * sum(each.size for each in drawn)
     columns, row = {}, 1
     for each in drawn:
@@ -84,14 +81,9 @@ def one_at_a_time(
     return Plan([Axis(SAMPLE, columns)])
 
 
-def _nominal(each: Marginal, context: Context, attempt: str) -> FloatArray:
+def _nominal(each: Marginal, context: Context | System, attempt: str) -> FloatArray:
     """Return the nominal value of what is moved."""
-    place = find_place(context.system, each.path)
-    if place.shape is None:
-        raise UnknownNameError(
-            attempt, expected="a value of numbers", found=f"the {place.handle.what} '{each.path}'"
-        )
-    nominal = np.array(place.read(context), dtype=float)
+    nominal = nominal_value(each.path, context, attempt)
     shape = nominal.shape if each.shape == () and nominal.size == 1 else each.shape
     if nominal.shape != shape:
         raise ValueRefusedError(

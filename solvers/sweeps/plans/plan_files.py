@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from flexure.blocks.signals.table_files import bare, read_table
-from flexure.diagrams.checks.arguments import file_path, items_of
+from flexure.diagrams.checks.arguments import file_path, items_of, require_that
 from flexure.diagrams.checks.errors import FlexureError, ValueRefusedError, quoted, suggestion
 from flexure.diagrams.files.atomic_files import replacing
 from flexure.diagrams.values.arrays import freeze
@@ -115,13 +115,9 @@ def _chosen(plan: Plan, kept: Sequence[str], attempt: str) -> Plan:
     """Return the part of a plan that varies some paths."""
     known = [path for axis in plan.axes for path in axis.columns]
     for path in kept:
-        if path not in known:
-            raise ValueRefusedError(
-                attempt,
-                expected="paths of its columns",
-                found=repr(path),
-                remedy=suggestion(str(path), known),
-            )
+        require_that(
+            path in known, attempt, "paths of its columns", repr(path), suggestion(str(path), known)
+        )
     parts = [
         (axis.name, {k: v for k, v in axis.columns.items() if k in kept}) for axis in plan.axes
     ]

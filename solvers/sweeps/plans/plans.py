@@ -133,15 +133,7 @@ class Plan(Shown):
     def __getitem__(self, key: slice | npt.NDArray[Any] | Sequence[int]) -> Plan: ...
 
     def __getitem__(self, key: Any) -> Any:
-        """Return a column by its path, a row by its number, or some rows as a plan.
-
-        Raises
-        ------
-        UnknownNameError
-            When there is no such column.
-        ValueRefusedError
-            When these are no rows of the plan.
-        """
+        """Return a column by its path, a row by its number, or some rows as a plan."""
         if isinstance(key, slice):
             return _single(self._rows(key))
         if isinstance(key, (int, np.integer, list, np.ndarray)) and not isinstance(key, bool):
@@ -179,13 +171,7 @@ class Plan(Shown):
     # What is made of it --------------------------------------------------------------------
 
     def __mul__(self, other: Plan) -> Plan:
-        """Return every row of one plan with every row of another one.
-
-        Raises
-        ------
-        ValueRefusedError
-            When both vary the same.
-        """
+        """Return every row of one plan with every row of another one, which varies other paths."""
         if not isinstance(other, Plan):
             return NotImplemented
         common = [path for path in self.paths if path in other.paths]
@@ -206,13 +192,7 @@ class Plan(Shown):
         return _checked(axes)
 
     def __add__(self, other: Plan) -> Plan:
-        """Return the rows of one plan, then those of another one with the same paths.
-
-        Raises
-        ------
-        ValueRefusedError
-            When they vary different paths, or values of different shapes.
-        """
+        """Return the rows of one plan, then those of another one with the same paths and shapes."""
         if not isinstance(other, Plan):
             return NotImplemented
         mine, others = self.columns(), other.columns()

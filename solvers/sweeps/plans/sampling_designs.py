@@ -414,6 +414,21 @@ def _around(
     """Return the interval around a nominal value."""
     width = _half_width(tolerance)
     share = _share(tolerance, attempt) if width is None else 1.0
+    nominal = nominal_value(path, context, attempt)
+    if width is not None:
+        return nominal - width, nominal + width
+    if not np.all(nominal):
+        raise ValueRefusedError(
+            attempt,
+            expected="a nominal value without zeros, since a tolerance is a fraction of it",
+            found=show(nominal),
+            remedy="Give the interval itself, as in {'spring.offset': (-0.1, 0.1)}",
+        )
+    return nominal - share * np.abs(nominal), nominal + share * np.abs(nominal)
+
+
+def nominal_value(path: str, context: Context | System | None, attempt: str) -> FloatArray:
+    """Return the value of a path in a context, or in a default context of a system."""
     if isinstance(context, System):
         context = context.create_default_context()
     if not isinstance(context, Context):
@@ -427,17 +442,7 @@ def _around(
         raise UnknownNameError(
             attempt, expected="a value of numbers", found=f"the {place.handle.what} '{path}'"
         )
-    nominal = np.asarray(place.read(context), dtype=float).reshape(place.shape)
-    if width is not None:
-        return nominal - width, nominal + width
-    if not np.all(nominal):
-        raise ValueRefusedError(
-            attempt,
-            expected="a nominal value without zeros, since a tolerance is a fraction of it",
-            found=show(nominal),
-            remedy="Give the interval itself, as in {'spring.offset': (-0.1, 0.1)}",
-        )
-    return nominal - share * np.abs(nominal), nominal + share * np.abs(nominal)
+    return np.asarray(place.read(context), dtype=float).reshape(place.shape)
 
 
 def _half_width(tolerance: Any) -> float | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 import time
 from collections.abc import Mapping
@@ -19,7 +20,6 @@ from flexure.solvers.native.programs.preconditions import UnsuitableError
 from flexure.solvers.results.measures.metrics import Measure
 from flexure.solvers.sweeps.running.lane_runs import LaneRuns
 from flexure.solvers.sweeps.running.metric_columns import Measuring, MetricColumns
-from flexure.solvers.sweeps.running.run_counter import Watch
 from flexure.solvers.sweeps.running.single_runs import SingleRuns
 from flexure.solvers.sweeps.running.sweep_record import (
     FAILED,
@@ -27,7 +27,13 @@ from flexure.solvers.sweeps.running.sweep_record import (
     Part,
     Settings,
     SweepRecord,
+    Watch,
 )
+
+_FEWEST = 256  # runs of a chunk that memory allows in any case
+_MEMORY = 16_000_000  # bytes that the signals of a chunk take, unless that is too few runs
+_LEAST = 64  # runs in lanes, fewer of which leave many lanes idle
+_GROWTH = 16  # times as many runs in the next chunk, at most
 
 
 @dataclass
@@ -66,10 +72,7 @@ class Job:
     def run(
         self, part: Part, stopping: threading.Event | None = None, watch: Watch | None = None
     ) -> Chunk:
-        """Run and measure some of the runs, unless another thread sets an event.
-
-        Progress may be watched.
-        """
+        """Run and measure some of the runs, unless another thread sets an event; may be watched."""
         runner, count = self.runner, len(part.runs)
         began = time.perf_counter()
         numbers = {function: np.full(count, np.nan) for function in self.measuring.functions}
@@ -122,3 +125,40 @@ class Job:
             if outcome in (FAILED, INTERRUPTED):
                 found.blank(row)
         return found
+
+
+class Pace:
+    """How many runs of a job go into the next chunk, which may take about some ``seconds``."""
+
+    def __init__(self, job: Job, seconds: float | None) -> None:
+        self._seconds = seconds
+        self.known = False  # whether the size of the next chunk rests on a measurement
+        self._most = sys.maxsize
+        self._measured = bool(job.measuring.followed)
+        if seconds is not None:
+            readers = [*job.measuring.readers.values()][: job.kept]
+            size = 8 * len(job.measuring.times) * sum(reader.size for reader in readers)
+            self._most = max(_FEWEST, _MEMORY // max(1, size))
+        self._by_itself = job.method is None
+        self._least = 1 if job.method is None else min(_LEAST, self._most)
+        at_once = seconds is None and job.method is not None and not self._measured
+        self._next = self._most if at_once else self._least
+
+    def size(self, left: int, workers: int = 1) -> int:
+        """Return the number of runs of the next chunk; towards the end all workers get some."""
+        share = -(-left // (2 * workers)) if workers > 1 else left
+        return min(left, self._next, max(share, self._next // 4, self._least))
+
+    def learn(self, chunk: Chunk) -> None:
+        """Note what a chunk took."""
+        self.known = True
+        if self._measured:  # what signals do takes memory by the step
+            self._most = min(self._most, max(_LEAST, int(_MEMORY / max(1.0, chunk.size))))
+        if self._seconds is None:
+            # A first run by itself may still be interpreted, and compiles for the others.
+            self._next = self._least if self._by_itself else self._most
+            self._by_itself = False
+            return
+        count = len(chunk.runs)
+        fitting = int(count * self._seconds / max(chunk.cost, 1e-9))
+        self._next = max(1, min(fitting, self._most, max(self._next, _GROWTH * count)))

@@ -36,13 +36,13 @@ from flexure.solvers.native.runs.batch import EnsembleRuns, integrate_runs
 from flexure.solvers.simulation.run_control.options import wants_native
 from flexure.solvers.simulation.run_control.simulation_state import SimulationState
 from flexure.solvers.sweeps.running.metric_columns import Measuring
-from flexure.solvers.sweeps.running.run_counter import Watch
 from flexure.solvers.sweeps.running.sweep_record import (
     COMPLETED,
     INTERRUPTED,
     Part,
     Settings,
     SweepRecord,
+    Watch,
 )
 from flexure.solvers.sweeps.running.variants import Variants
 from flexure.solvers.tracing.lanes import TIME_KEY
@@ -58,7 +58,9 @@ def method_in_lanes(simulation: SimulationState, settings: Settings) -> tuple[st
     if not wants_native(settings.compiled):
         raise UnsuitableError("native code is switched off")
     store, choice = simulation.store, simulation.choice
-    _refuse_events(store.layout)
+    for event in (event for leaf in store.layout.leaves for event in leaf.events):
+        if not _is_harmless(event):
+            raise UnsuitableError(f"'{event.label}' is an event")
     require_native(store.layout)
     if not has_loop(choice.method):
         raise UnsuitableError(f"{method_name(choice.method)} does not run in lanes (as asked)")
@@ -76,29 +78,10 @@ def method_in_lanes(simulation: SimulationState, settings: Settings) -> tuple[st
     return name, why
 
 
-def _refuse_events(layout: Layout) -> None:
-    """Refuse events that lanes do not run."""
-    for leaf in layout.leaves:
-        for event in leaf.events:
-            if not _is_harmless(event):
-                raise UnsuitableError(f"'{event.label}' is an event")
-
-
 class LaneRuns:
-    """Runs of a sweep in lanes.
+    """Runs of a sweep in lanes, of which ``simulation`` represents all.
 
-    Parameters
-    ----------
-    simulation : SimulationState
-        Of the context that represents all runs.
-    measuring : Measuring
-        What is sampled, and what is followed for metrics.
-    kept : int
-        Of how many of the first signals samples are kept.
-    settings : Settings
-        How the runs are integrated.
-    method : tuple of str
-        The method, and why it is that one.
+    Samples are kept of the first ``kept`` signals. ``method`` is the method, and why that one.
     """
 
     def __init__(
@@ -288,13 +271,7 @@ def _read(variants: Variants, position: int, parameter: NumericParameter) -> Flo
 
 
 def breaks_of(variants: Variants, settings: Settings) -> FloatArray:
-    """Return the break times of all runs, shape (B,), or of each where they may differ, (N, B).
-
-    Raises
-    ------
-    UnsuitableError
-        When they are refused, or there are too many.
-    """
+    """Return the break times of all runs, shape (B,), or of each where they may differ, (N, B)."""
     layout = variants.store.layout
     if moving_breaks(layout):  # lanes find them
         return np.array([np.inf])

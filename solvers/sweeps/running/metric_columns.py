@@ -10,25 +10,13 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from flexure.diagrams.checks.arguments import is_one_of, items_of, shown
-from flexure.diagrams.checks.errors import (
-    UnknownNameError,
-    ValueRefusedError,
-    quoted,
-    suggestion,
-    warn,
-)
+from flexure.diagrams.checks.arguments import items_of, require_known, shown
+from flexure.diagrams.checks.errors import ValueRefusedError, quoted, warn
 from flexure.diagrams.contexts.value_places import Place, path_of
 from flexure.diagrams.values.arrays import FloatArray
 from flexure.solvers.results.measures import function_metrics, response_metrics
 from flexure.solvers.results.measures.curves import DenseOutput
-from flexure.solvers.results.measures.metrics import (
-    Measure,
-    Metric,
-    Records,
-    Response,
-    columns_of,
-)
+from flexure.solvers.results.measures.metrics import Measure, Metric, Records, Response, columns_of
 from flexure.solvers.results.measures.step_characteristics import StepInfo
 from flexure.solvers.results.measures.step_responses import way_to_rest
 from flexure.solvers.results.measures.step_sources import StepFinder, StepInput
@@ -73,10 +61,7 @@ def listed(metrics: Any, attempt: str) -> list[tuple[str | None, Wanted]]:
 def check_names(names: Iterable[str]) -> None:
     """Refuse what is no step metric."""
     for name in names:
-        if not is_one_of(name, _METRICS):
-            raise UnknownNameError(
-                f"Cannot measure {name!r} of step responses", remedy=suggestion(name, _METRICS)
-            )
+        require_known(name, _METRICS, f"Cannot measure {name!r} of step responses")
 
 
 def chosen(
@@ -109,15 +94,7 @@ def chosen(
 
 
 class MetricColumns:
-    """The metrics of runs, and what is known of those that are NaN.
-
-    Parameters
-    ----------
-    names : iterable of str
-        The metrics.
-    count : int
-        Number of runs.
-    """
+    """The metrics of runs, and what is known of those that are NaN."""
 
     def __init__(self, names: Iterable[str], count: int) -> None:
         # Arrays of shape (N,) by name; NaN where nothing is known yet.
@@ -152,18 +129,9 @@ class MetricColumns:
 class Measuring:
     """How runs are sampled, and how metrics are computed from what signals did in them.
 
-    Parameters
-    ----------
-    metrics : mapping
-        The metrics by name.
-    readers : mapping
-        Signals by path: those that are kept, and those that metrics read.
-    times : ndarray, shape (K,)
-        When signals that are kept are sampled; metrics do not depend on it.
-    span : tuple of float
-        When runs begin and end.
-    constants : mapping, optional
-        Parameters that metrics read as signals which do not change, by path.
+    ``readers`` are the signals by path, those that are kept before those that metrics read. Kept
+    ones are sampled at ``times``, (K,), on which metrics do not depend. ``span`` is the begin and
+    the end of runs, ``constants`` are parameters that metrics read as constant signals, by path.
     """
 
     def __init__(
@@ -217,12 +185,9 @@ class Measuring:
         for path, place in self.constants.items():
             steps[path] = {"value": variants.read(place)}
         none = dict.fromkeys(self.functions, np.empty(0))
-        self.measure(self._nothing(), part_of(steps, slice(0)), none)
+        nothing = DenseOutput.joined([], sum(reader.size for reader in self.followed.values()))
+        self.measure(nothing, part_of(steps, slice(0)), none)
         return steps
-
-    def _nothing(self) -> DenseOutput:
-        """Return the signals of no runs."""
-        return DenseOutput.joined([], sum(reader.size for reader in self.followed.values()))
 
     def measure(
         self,
@@ -285,18 +250,8 @@ def find_steps(
 ) -> dict[str, FloatArray]:
     """Return instant and target of the step in each run of a sweep; see `StepFinder`.
 
-    Parameters
-    ----------
-    variants : Variants
-        The runs.
-    reader : Reader
-        The signal.
-    start, end : float
-        Begin and end of the records in seconds.
-    at : ndarray, shape (N,)
-        Instants of the steps, NaN where they are not known.
-    disturbs : bool
-        Whether a disturbance is looked for, and not a step.
+    ``at``, (N,), are the instants of the steps, NaN where they are not known. If it ``disturbs``,
+    a disturbance is looked for, and not a step.
     """
     base = variants.base()
     finder = StepFinder(base.system, reader)

@@ -10,15 +10,15 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from flexure.diagrams.checks.errors import EvaluationError, ExecutorError, ValueRefusedError, warn
+from flexure.diagrams.checks.arguments import require
+from flexure.diagrams.checks.errors import EvaluationError, ExecutorError, warn
 from flexure.diagrams.concurrency.threads import cached_property
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.values.arrays import FloatArray
 from flexure.solvers.native.programs.preconditions import UnsuitableError
 from flexure.solvers.simulation.run_control.options import wants_native
 from flexure.solvers.simulation.run_control.simulation_state import SimulationState
-from flexure.solvers.sweeps.running.chunk_sizes import Pace
-from flexure.solvers.sweeps.running.chunks import Chunk, Job
+from flexure.solvers.sweeps.running.chunks import Chunk, Job, Pace
 from flexure.solvers.sweeps.running.executors import Workers, done_elsewhere
 from flexure.solvers.sweeps.running.lane_runs import (
     LaneRuns,
@@ -27,8 +27,13 @@ from flexure.solvers.sweeps.running.lane_runs import (
     require_starts,
 )
 from flexure.solvers.sweeps.running.metric_columns import Measuring, MetricColumns, Steps
-from flexure.solvers.sweeps.running.run_counter import RunCounter, Watch
-from flexure.solvers.sweeps.running.sweep_record import Part, Settings, SweepRecord
+from flexure.solvers.sweeps.running.sweep_record import (
+    Part,
+    RunCounter,
+    Settings,
+    SweepRecord,
+    Watch,
+)
 from flexure.solvers.sweeps.running.variants import SweptContexts, Variants
 
 _LONG = 10.0  # s, beyond which interpreted runs are announced
@@ -47,36 +52,17 @@ def run_all(
     on_chunk: Callable[[Chunk], object] | None = None,
     counter: RunCounter | None = None,
 ) -> tuple[SweepRecord, MetricColumns]:
-    """Run all variants, and measure them.
+    """Run all variants but for those in ``earlier`` chunks, and measure them.
 
-    Parameters
-    ----------
-    variants : Variants
-        The beginnings of the runs.
-    settings : Settings
-        How the runs are integrated.
-    measuring : Measuring
-        What is sampled and measured.
-    steps : mapping
-        The steps to which the runs respond.
-    kept : int
-        Number of the first signals whose samples are kept. With metrics, the runs are done in
-        chunks: each is measured, and its dense output discarded. The numbers do not depend on the
-        size of chunks.
-    earlier : iterable of Chunk
-        What has been done before; these runs are not run again.
-    executor : Executor, optional
-        Who runs them; this thread when omitted.
-    seconds : float, optional
-        About how long a chunk may take in this thread; as long as it takes when omitted.
-    on_chunk : callable, optional
-        Called with each chunk as soon as it is there, in any order. Runs in it whose outcome is
-        "interrupted" have not been done.
-    counter : RunCounter, optional
-        What counts the runs that are done.
+    Samples are kept of the first ``kept`` signals. With metrics, the runs are done in chunks, each
+    of about ``seconds`` in this thread: each is measured, and its dense output discarded. The
+    numbers do not depend on the size of chunks. ``on_chunk`` is called with each chunk as soon as
+    it is there, in any order. Runs in it whose outcome is "interrupted" have not been done.
     """
     simulation = settings.simulation(variants.base())
-    _check(simulation, settings.t_final)
+    attempt = f"Cannot sweep '{simulation.system.label}'"
+    require(simulation.max_step > 0.0, simulation.max_step, attempt, "a positive max_step")
+    simulation.require_intervals(settings.t_final)
     done = _Done(variants, measuring, kept)
     try:
         for chunk in earlier:
@@ -142,17 +128,6 @@ class _Done:
             self.record.put(chunk.runs, chunk.record)
         self.metrics.put(chunk.runs, chunk.metrics)
         self._missing[chunk.runs] = False
-
-
-def _check(simulation: SimulationState, t_final: float) -> None:
-    """Refuse steps that would fail every run."""
-    if not simulation.max_step > 0.0:
-        raise ValueRefusedError(
-            f"Cannot sweep '{simulation.system.label}'",
-            expected="a positive max_step",
-            found=f"{simulation.max_step}",
-        )
-    simulation.require_intervals(t_final)
 
 
 def _settled(

@@ -19,7 +19,6 @@ from flexure.solvers.results.records.dense_signals import dense_signals
 from flexure.solvers.simulation.simulation import result_of
 from flexure.solvers.simulation.simulator import Simulator
 from flexure.solvers.sweeps.running.metric_columns import Measuring
-from flexure.solvers.sweeps.running.run_counter import Watch
 from flexure.solvers.sweeps.running.sweep_record import (
     COMPLETED,
     FAILED,
@@ -27,6 +26,7 @@ from flexure.solvers.sweeps.running.sweep_record import (
     Part,
     Settings,
     SweepRecord,
+    Watch,
 )
 from flexure.solvers.tracing.lanes import TIME_KEY, BatchReader
 
@@ -35,18 +35,8 @@ class SingleRuns:
     """Runs of a sweep, one after the other in each of several simulators.
 
     To make a simulator takes longer than many a run. So one whose run was all native, and came to
-    no harm, takes over the values of another run, with which it restarts.
-
-    Parameters
-    ----------
-    measuring : Measuring
-        What is sampled, and what is followed for metrics.
-    kept : int
-        Of how many of the first signals samples are kept.
-    settings : Settings
-        How the runs are integrated.
-    reason : str
-        Why they do not run in lanes.
+    no harm, takes over the values of another run, with which it restarts. Samples are kept of the
+    first ``kept`` signals; ``reason`` says why there are no lanes.
     """
 
     def __init__(self, measuring: Measuring, kept: int, settings: Settings, reason: str) -> None:
@@ -77,10 +67,7 @@ class SingleRuns:
         numbers: Mapping[Measure, FloatArray],
         watch: Watch | None = None,
     ) -> SweepRecord:
-        """Run some variants, or as many as there is time for before an event is set.
-
-        Values of functions of whole results are stored in ``numbers``. Progress may be watched.
-        """
+        """Run some variants until an event is set; ``numbers`` gets what functions return."""
         states = part.variants.store.layout.num_states
         record = SweepRecord.of(len(part.runs), states, self._readers, self._times)
         nothing = partial(DenseOutput.unknown, self._settings.t_final, self._width)

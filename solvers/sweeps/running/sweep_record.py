@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from typing import TypedDict
@@ -20,6 +19,7 @@ from flexure.solvers.results.records.result import SimulationResult
 from flexure.solvers.simulation.run_control.error_tolerances import Tolerance
 from flexure.solvers.simulation.run_control.method_selection import Method
 from flexure.solvers.simulation.run_control.options import Compiled
+from flexure.solvers.simulation.run_control.progress_bar import ProgressBar
 from flexure.solvers.simulation.run_control.simulation_state import SimulationState
 from flexure.solvers.simulation.simulation import simulate
 from flexure.solvers.simulation.simulator import Simulator
@@ -69,18 +69,9 @@ class Settings:
         """Whether the equations may be compiled, and to what; None when the option is omitted."""
         return self.integration.get("compiled")
 
-    def simulator(
-        self,
-        context: Context,
-        *,
-        record: bool = False,
-        stopping: threading.Event | None = None,
-    ) -> Simulator:
-        """Make the simulator of one run, which ends when another thread sets an event."""
-        simulator = Simulator(self.system, context, record=record, **self.integration)
-        if stopping is not None:
-            simulator._state.interrupt_on(stopping)
-        return simulator
+    def simulator(self, context: Context, *, record: bool = False) -> Simulator:
+        """Make the simulator of one run."""
+        return Simulator(self.system, context, record=record, **self.integration)
 
     def simulate(self, context: Context) -> SimulationResult:
         """Simulate one run by itself, with all of its history."""
@@ -182,3 +173,32 @@ class SweepRecord:
         self.finals[index] = np.nan
         for sample in self.samples:
             sample[index] = np.nan
+
+
+#: Called now and then in the midst of a chunk; what it is passed tells how many of its runs are
+#: done, and how many of these have failed.
+Watch = Callable[[Callable[[], tuple[int, int]]], None]
+
+
+class RunCounter:
+    """Counts the runs that are done, and those of them that failed."""
+
+    def __init__(self, bar: ProgressBar) -> None:
+        self._bar = bar
+        self._done = self._failed = 0
+
+    def skip(self, done: int, failed: int) -> None:
+        """Add runs that were done before."""
+        self._done, self._failed = self._done + done, self._failed + failed
+        self._bar.begin_at(self._done)
+
+    def add(self, done: int, failed: int) -> None:
+        """Add the runs of a chunk."""
+        self._done, self._failed = self._done + done, self._failed + failed
+        self._bar.update(self._done, self._failed)
+
+    def watch(self, count: Callable[[], tuple[int, int]]) -> None:
+        """Show runs of a chunk that is being done, if something is to be shown now."""
+        if self._bar.due:
+            done, failed = count()
+            self._bar.update(self._done + done, self._failed + failed)

@@ -76,20 +76,7 @@ class Variants(Batch, Protocol):
 
 
 class GivenContexts(ContextBatch):
-    """Root contexts of one system as the beginnings of runs.
-
-    Parameters
-    ----------
-    system : System
-        Their system.
-    contexts : sequence of Context
-        The contexts; copies are kept.
-
-    Raises
-    ------
-    ContextError
-        A context belongs to another system, or to a block inside of a diagram.
-    """
+    """Copies of root contexts of one system as the beginnings of runs."""
 
     def __init__(self, system: System, contexts: Sequence[Context]) -> None:
         for context in contexts:
@@ -146,24 +133,10 @@ class _Column:
 
 
 class SweptContexts:
-    """Copies of one context in which some values are replaced.
+    """Copies of one root context, the batch's own, in which some values are replaced.
 
-    Parameters
-    ----------
-    context : Context
-        A root context; it is the batch's own.
-    values : Plan or mapping
-        Arrays with one value, or one row of values, for each run, by the paths of what they
-        replace.
-
-    Raises
-    ------
-    UnknownNameError
-        There is no such parameter, state or input.
-    ContextError
-        An input is fed by a block.
-    ValueRefusedError
-        Arrays differ in length or have the wrong shape, or a value is refused by what it is for.
+    Values are arrays with one value, or one row of values, for each run, by path. Unknown paths,
+    inputs that a block feeds, and arrays that do not fit are refused.
     """
 
     def __init__(self, context: Context, values: Plan | Mapping[Any, npt.ArrayLike]) -> None:

@@ -151,10 +151,7 @@ def _outlined(connection: sqlite3.Connection) -> bytes:
 
 
 def digest(*cells: Any) -> bytes:
-    """Return the checksum of cells as they come back from a file.
-
-    There, NaN is nothing, and zero has no sign.
-    """
+    """Return the checksum of cells as they come back from a file: without NaN and signs of zero."""
     found = hashlib.blake2b(digest_size=8)
     for cell in cells:
         if isinstance(cell, float):

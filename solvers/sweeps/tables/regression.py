@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from flexure.diagrams.checks.arguments import is_one_of
-from flexure.diagrams.checks.errors import UnknownNameError, ValueRefusedError, suggestion
+from flexure.diagrams.checks.arguments import require_known
+from flexure.diagrams.checks.errors import ValueRefusedError
 from flexure.diagrams.interface.html import Shown, heading
 from flexure.diagrams.values.arrays import FloatArray
 from flexure.diagrams.values.tables import Table
@@ -125,10 +125,7 @@ def regress(sweep: Sweep, metric: str) -> Regression:
 
 def metric_of(sweep: Sweep, name: str, attempt: str) -> FloatArray:
     """Return a metric of a sweep by its name, or refuse it."""
-    if not is_one_of(name, sweep.metrics):
-        raise UnknownNameError(
-            f"{attempt}: there is no metric {name!r:.100}", remedy=suggestion(name, sweep.metrics)
-        )
+    require_known(name, sweep.metrics, f"{attempt}: there is no metric {name!r:.100}")
     return sweep.metrics[name]
 
 

@@ -156,12 +156,8 @@ def failure_table(failures: Mapping[int, str]) -> Table:
     for index, text in sorted(failures.items()):
         found.setdefault(_NUMBER.sub("#", text), []).append(index)
     rows = sorted(found.items(), key=lambda item: -len(item[1]))
-    return Table(
-        ("count", "runs", "reason"), [(len(runs), _listed(runs), text) for text, runs in rows]
-    )
-
-
-def _listed(runs: list[int]) -> str:
-    """Name the first of some runs."""
-    more = ", ..." if len(runs) > _FIRST else ""
-    return ", ".join(map(str, runs[:_FIRST])) + more
+    cells = [
+        (len(runs), ", ".join(map(str, runs[:_FIRST])) + ", ..." * (len(runs) > _FIRST), text)
+        for text, runs in rows
+    ]
+    return Table(("count", "runs", "reason"), cells)

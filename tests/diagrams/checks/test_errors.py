@@ -9,10 +9,12 @@ from pathlib import Path
 import pytest
 
 from flexure.diagrams.checks import errors
+from flexure.diagrams.checks.arguments import require_known
 from flexure.diagrams.checks.errors import (
     AlgebraicLoopError,
     FlexureError,
     SimulationError,
+    UnknownNameError,
     ValueRefusedError,
     call_site,
     quoted,
@@ -123,3 +125,13 @@ def test_the_beginning_of_a_path_is_no_reason_for_a_guess(path: str, meant: str 
     names = ["slide.damping", "slide.locked", "slide.reaction", "slide.q", "slide.v"]
     names += [f"plant.{name}" for name in names]
     assert errors.closest(path, names) == meant
+
+
+@pytest.mark.parametrize(("expected", "found"), [("a wheel", "'angel'"), (None, None)])
+def test_a_name_that_is_not_known_is_refused_with_the_closest_one(
+    expected: str | None, found: str | None
+) -> None:
+    require_known("angle", ["angle"], "Cannot turn")
+    with pytest.raises(UnknownNameError, match="'angle'") as caught:
+        require_known("angel", ["angle", "rate"], "Cannot turn", expected)
+    assert (caught.value.expected, caught.value.found) == (expected, found)

@@ -18,7 +18,7 @@ from flexure.diagrams.checks.errors import (
     UnknownNameError,
     ValueRefusedError,
 )
-from flexure.solvers.design.optimization.candidate_runs import Study, run_candidates
+from flexure.solvers.design.optimization.candidates import Study, run_candidates
 from flexure.solvers.design.optimization.motion_slopes import MotionSlopes
 from flexure.solvers.design.optimization.search_space import SearchSpace
 from tests.support.mechanics.mechanics import Pendulum

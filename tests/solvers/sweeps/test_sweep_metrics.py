@@ -94,8 +94,8 @@ def test_chunks_and_threads_do_not_show(compiled: bool, monkeypatch: pytest.Monk
     count = 30 if compiled else 5
     values = {"pid.kp": GAINS[:count]}
     whole = fx.sweep(loop(), values, 8.0, **options)
-    monkeypatch.setattr("flexure.solvers.sweeps.running.chunk_sizes._MEMORY", 1)
-    monkeypatch.setattr("flexure.solvers.sweeps.running.chunk_sizes._FEWEST", 4)
+    monkeypatch.setattr("flexure.solvers.sweeps.running.chunks._MEMORY", 1)
+    monkeypatch.setattr("flexure.solvers.sweeps.running.chunks._FEWEST", 4)
     monkeypatch.setattr("flexure.solvers.sweeps.running.metric_columns._PIECES", 150)
     pieces = fx.sweep(loop(), values, 8.0, threads=1, **options)
     assert pieces.outcomes.tolist() == whole.outcomes.tolist()
@@ -203,8 +203,8 @@ def test_metrics_of_no_runs_are_empty() -> None:
 
 @needs_llvmlite
 def test_an_interrupted_sweep_keeps_what_was_measured(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("flexure.solvers.sweeps.running.chunk_sizes._MEMORY", 1)
-    monkeypatch.setattr("flexure.solvers.sweeps.running.chunk_sizes._LEAST", 8)
+    monkeypatch.setattr("flexure.solvers.sweeps.running.chunks._MEMORY", 1)
+    monkeypatch.setattr("flexure.solvers.sweeps.running.chunks._LEAST", 8)
     pressed = []
 
     def press(t: Any, y: Any) -> float:
@@ -228,9 +228,9 @@ _PEAK = """
 import resource
 import numpy as np
 import flexure as fx
-from flexure.solvers.sweeps.running import chunk_sizes
+from flexure.solvers.sweeps.running import chunks
 
-chunk_sizes._MEMORY = 4_000_000
+chunks._MEMORY = 4_000_000
 lag = fx.FirstOrderLag("lag", 1.0)
 context = lag.create_default_context()
 context.set("u", 1.0)

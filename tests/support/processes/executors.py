@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 import flexure as fx
-from flexure.solvers.sweeps.running import job_serialization
+from flexure.solvers.sweeps.running import executors
 from tests.support.systems.sweeps import UntilEdge, driven_pendulum, servo
 
 TIMES = np.linspace(0.0, 3.0, 31)
@@ -101,7 +101,7 @@ class Post(Executor):
 
     def submit(self, function: Any, /, *args: Any, **named: Any) -> Future[Any]:
         if len(self.letters) in self.forgetful:
-            job_serialization._jobs.clear()
+            executors._jobs.clear()
         letter = pickle.dumps((function, args, named))
         self.letters.append(len(letter))
         self.with_diagram += b"PIDController" in letter

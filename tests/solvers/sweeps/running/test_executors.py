@@ -19,7 +19,7 @@ import pytest
 
 import flexure as fx
 from flexure.diagrams.checks.errors import DeclarationError, ExecutorError, ValueRefusedError
-from flexure.solvers.sweeps.running import job_serialization
+from flexure.solvers.sweeps.running import executors
 from tests.support.native.native import needs_llvmlite
 from tests.support.processes.executors import STUDIES, Fatal, Post, bytes_of, lanes, singles
 from tests.support.systems.sweeps import Pendulum, servo
@@ -138,7 +138,7 @@ class TestPickling:
         return builder.build()
 
     def test_what_has_no_name_is_refused_at_once(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(job_serialization, "find_spec", lambda _: None)
+        monkeypatch.setattr(executors, "find_spec", lambda _: None)
         post = Post()
         with pytest.raises(DeclarationError, match=r"attribute '.*' of 'source'.*<lambda>"):
             fx.sweep(self.with_a_lambda(), {"lag.time_constant": [1.0]}, 1.0, executor=post)
@@ -159,10 +159,8 @@ class TestPickling:
 
     def test_other_versions_are_refused(self, monkeypatch: pytest.MonkeyPatch) -> None:
         mine = {"flexure": fx.__version__, "numpy": "1.0", "python": "3.14"}
-        monkeypatch.setattr(
-            job_serialization, "_versions", iter([mine, job_serialization._versions()]).__next__
-        )
-        job_serialization._jobs.clear()
+        monkeypatch.setattr(executors, "_versions", iter([mine, executors._versions()]).__next__)
+        executors._jobs.clear()
         with pytest.raises(ExecutorError, match=r"expected numpy 1\.0, python 3\.14; found"):
             fx.sweep(servo(), {"pid.kp": [4.0]}, 1.0, executor=Post())
 

@@ -445,7 +445,7 @@ def test_a_second_writer_is_refused_and_readers_are_not(store: Path) -> None:
         """
         import sys, time
         from pathlib import Path
-        from flexure.solvers.sweeps.store.study_lock import StudyLock
+        from flexure.solvers.sweeps.store.study_file import StudyLock
         lock = StudyLock(Path(sys.argv[1]))
         print("held", flush=True)
         time.sleep(60.0)
