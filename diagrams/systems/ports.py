@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
-from flexure.diagrams.checks.arguments import items_of
+from flexure.diagrams.checks.arguments import items_of, require
 from flexure.diagrams.checks.errors import ContextError, DeclarationError
 from flexure.diagrams.values.arrays import (
     Array,
@@ -183,36 +183,18 @@ class Computed(Handle):
     needs_start: bool = False
 
     def _adopt(self, calc: Calculation, prerequisites: Iterable[Prerequisite] | None) -> None:
-        subject = f"{self.what} '{self.full_name}'"
-        if not callable(calc):
-            raise DeclarationError(
-                f"Cannot declare {subject}",
-                expected="a method that takes a context",
-                found=repr(calc),
-            )
+        attempt = f"Cannot declare {self.what} '{self.full_name}'"
+        wanted = "a method that takes a context"
+        require(callable(calc), calc, attempt, wanted, error=DeclarationError)
         self.calc = calc
-        if isinstance(prerequisites, (Handle, str)):
-            raise DeclarationError(
-                f"Cannot declare {subject}",
-                expected="a list of prerequisites",
-                found=f"{prerequisites!r} alone",
-            )
         self.prerequisites = None
         if prerequisites is not None:
-            self.prerequisites = items_of(
-                prerequisites,
-                "a list of prerequisites",
-                f"Cannot declare {subject}",
-                error=DeclarationError,
-            )
+            wanted = "a list of prerequisites"
+            self.prerequisites = items_of(prerequisites, wanted, attempt, error=DeclarationError)
+        readable = f"TIME or states, inputs and cache entries of '{self.system.name}'"
+        wanted = f"prerequisites that are {readable}"
         for item in self.prerequisites or ():
-            if not self._can_read(item):
-                raise DeclarationError(
-                    f"Cannot declare {subject}",
-                    expected="prerequisites that are TIME or states, inputs and cache entries of "
-                    f"'{self.system.name}'",
-                    found=repr(item),
-                )
+            require(self._can_read(item), item, attempt, wanted, error=DeclarationError)
 
     def _can_read(self, item: object) -> bool:
         """Return whether an item can be a prerequisite; other outputs cannot."""

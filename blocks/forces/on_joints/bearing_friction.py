@@ -10,6 +10,7 @@ from flexure.blocks.multibody.constraints.constraint import ConstrainedTree
 from flexure.blocks.multibody.joints.base.joint import Joint
 from flexure.blocks.multibody.joints.prismatic import PrismaticJoint
 from flexure.blocks.multibody.joints.revolute import RevoluteJoint
+from flexure.diagrams.checks.arguments import require
 from flexure.diagrams.checks.errors import DeclarationError
 from flexure.diagrams.values.arrays import Array, bounded
 from flexure.diagrams.values.parameters import NumericParameter
@@ -114,10 +115,8 @@ class BearingFriction(LoadedFriction):
     ) -> None:
         super().__init__(name, joint)
         attempt = f"Cannot make constraint '{name}'"
-        if not isinstance(joint, RevoluteJoint | PrismaticJoint):
-            raise DeclarationError(
-                attempt, expected="a revolute or prismatic joint", found=f"{joint!r}"
-            )
+        fits = isinstance(joint, RevoluteJoint | PrismaticJoint)
+        require(fits, joint, attempt, "a revolute or prismatic joint", error=DeclarationError)
         self._axis, self._turns_about = joint.axis, isinstance(joint, RevoluteJoint)
         if radius is None if self._turns_about else thrust_radius is not None:
             raise DeclarationError(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from flexure.blocks.multibody.bodies.plant_base import PlantBase
+from flexure.diagrams.checks.arguments import require
 from flexure.diagrams.checks.errors import ContextError, DeclarationError
 from flexure.diagrams.values.arrays import FloatArray
 
@@ -48,12 +49,8 @@ class MultibodyForces:
     """
 
     def __init__(self, plant: PlantBase) -> None:
-        if not isinstance(plant, PlantBase):
-            raise DeclarationError(
-                "Cannot collect forces",
-                expected="a plant, as made by PlantBuilder.build()",
-                found=repr(plant),
-            )
+        fits, wanted = isinstance(plant, PlantBase), "a plant, as made by PlantBuilder.build()"
+        require(fits, plant, "Cannot collect forces", wanted, error=DeclarationError)
         self.plant = plant
         self.generalized_forces: FloatArray = np.zeros(plant.num_velocities)
         self.body_forces: list[FloatArray] = [np.zeros(6) for _ in plant.bodies]

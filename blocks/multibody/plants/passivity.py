@@ -11,7 +11,7 @@ import numpy as np
 from flexure.blocks.math import RigidTransform, rotation_about, rotation_from_quaternion
 from flexure.blocks.multibody.bodies.poses import pose_on_wire
 from flexure.blocks.multibody.force_elements.force_element import BodyForceElement, ForceElement
-from flexure.diagrams.checks.arguments import generator
+from flexure.diagrams.checks.arguments import generator, require
 from flexure.diagrams.checks.errors import DeclarationError, EvaluationError, warn
 from flexure.diagrams.interface.option_names import answers_other_words
 from flexure.diagrams.values.arrays import FloatArray, bounded, check_size
@@ -158,10 +158,8 @@ def check_passivity(
     for name, scale in (("length", length), ("speed", speed)):
         attempt = f"Cannot check for passivity with {name}"
         bounded(scale, attempt, lower=0.0, exclusive=True)
-    if not isinstance(element, ForceElement):
-        raise DeclarationError(
-            "Cannot check for passivity", expected="a force element", found=repr(element)
-        )
+    fits, attempt = isinstance(element, ForceElement), "Cannot check for passivity"
+    require(fits, element, attempt, "a force element", error=DeclarationError)
     if element.parent is not None:
         raise DeclarationError(
             f"Cannot check '{element.label}' for passivity",

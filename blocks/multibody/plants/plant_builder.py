@@ -39,7 +39,7 @@ from flexure.blocks.multibody.trees.actuator import Actuator
 from flexure.blocks.multibody.trees.joint_graph import JointGraph
 from flexure.blocks.multibody.trees.topology import make_topology
 from flexure.diagrams.building.builder import DiagramBuilder
-from flexure.diagrams.checks.arguments import items_of, one_of
+from flexure.diagrams.checks.arguments import items_of, one_of, require
 from flexure.diagrams.checks.errors import DeclarationError, FlexureError, WiringError, call_site
 from flexure.diagrams.values.arrays import FloatArray, as_number, bounded, check_bounds, check_name
 from flexure.diagrams.values.tied_parameters import TiedParameter
@@ -199,13 +199,9 @@ class PlantBuilder:
         attempt = f"Cannot add body {name!r} to '{self.name}'"
         taken = ChainMap[str, Any](self._elements, self._frames, self._bodies)
         self._refuse(attempt, check_name(name, "a body"), taken)
-        if not isinstance(inertia, SpatialInertia):
-            raise DeclarationError(
-                attempt,
-                expected="a SpatialInertia",
-                found=repr(inertia),
-                remedy="Make one, as in SpatialInertia.solid_box(mass=1.0, size=(0.1, 0.2, 0.3))",
-            )
+        fits, wanted = isinstance(inertia, SpatialInertia), "a SpatialInertia"
+        remedy = "Make one, as in SpatialInertia.solid_box(mass=1.0, size=(0.1, 0.2, 0.3))"
+        require(fits, inertia, attempt, wanted, error=DeclarationError, remedy=remedy)
         if com is not None:
             position = as_number(com, (3,), attempt)
             check_bounds(position, attempt)
@@ -347,10 +343,8 @@ class PlantBuilder:
         """
         attempt = f"Cannot add {assembly!r} to '{self.name}'"
         self._refuse_after_build(attempt)
-        if not isinstance(assembly, PartGroup):
-            raise DeclarationError(
-                attempt, expected="an assembly, such as a CrossPivot", found=repr(assembly)
-            )
+        fits, wanted = isinstance(assembly, PartGroup), "an assembly, such as a CrossPivot"
+        require(fits, assembly, attempt, wanted, error=DeclarationError)
         stores: list[dict[str, Any]]
         stores = [self._bodies, self._joints, self._elements, self._inside]
         before = [dict(store) for store in stores]

@@ -96,7 +96,7 @@ COMPUTED: dict[str, Callable[..., Any]] = {
         ([Lag("other").x], "found <ContinuousState 'other.x'>"),
         (["first"], "found <LeafOutputPort 'block.first'>"),
         (["y"], "found 'y'"),
-        ("time", "expected a list of prerequisites; found 'time' alone"),
+        ("time", "expected a list of prerequisites; found 'time' (str)"),
         (Lag("other").x, "expected a list of prerequisites; found <ContinuousState 'other.x'>"),
     ],
 )
