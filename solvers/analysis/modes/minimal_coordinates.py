@@ -163,13 +163,10 @@ class MinimalCoordinates:
     @property
     def mass(self) -> FloatArray:
         """The mass matrix of all trees."""
-        count, at = len(self.displacements), 0
-        matrix = np.zeros((count, count))
-        for motion in self.trees:
-            end = at + len(motion.free)
-            matrix[at:end, at:end] = motion.mass
-            at = end
-        return matrix
+        from scipy.linalg import block_diag
+
+        masses = (motion.mass for motion in self.trees)
+        return np.asarray(block_diag(np.zeros((0, 0)), *masses))
 
 
 def _independent(J: FloatArray) -> tuple[FloatArray, Indices]:

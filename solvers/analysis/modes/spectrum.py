@@ -75,7 +75,7 @@ class Branch:
 def branches(A: FloatArray, coordinates: MinimalCoordinates, tolerance: float) -> list[Branch]:
     """Return the modes of a linear model: free motions, integrators, and others by frequency.
 
-    Of a row, ``tolerance`` is left by rounding, as a part of the rows of its group.
+    Rounding leaves ``tolerance`` of a row, as a part of the rows of its group.
     """
     if not len(A):
         return []

@@ -37,7 +37,7 @@ class StepFinder:
     ``setpoint`` and ``measurement``, the latter wired to the signal. It counts when it comes from
     a `Step` at the very instant of the step, or does not change and no source breaks.
 
-    Contexts have the system as root. Of the signal, the first component counts.
+    Contexts have the system as root. The first component of the signal counts.
     """
 
     def __init__(self, system: System, reader: Reader) -> None:

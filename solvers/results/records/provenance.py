@@ -52,7 +52,7 @@ class Fingerprints:
     and values that they refer to, so that a change of a law of friction shows. Functions and
     classes of Python, NumPy, SciPy and Flexure itself are replaced by their names, as their
     versions are recorded separately. Names are without modules, so that a file may move. No object
-    is pickled. What was read of classes and functions is shared.
+    is pickled. Readings of classes and functions are shared.
     """
 
     def __init__(self) -> None:
