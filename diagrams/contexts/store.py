@@ -43,6 +43,7 @@ class Store:
         self.revision = 0
         self.unchecked: set[int] = set()  # blocks of which related parameters have changed
         self.onlooker: str | None = None  # who is at work and may not change time and states
+        self.is_pure = False  # whether it may not change parameters and inputs either
         self.masks = layout.masks
         self._jobs: list[tuple[Any, ...]] | None = None
         self.required = [0] * (max(layout.masks, default=0) + 1)
@@ -101,17 +102,19 @@ class Store:
         self.x = freeze(x.view())
         self.changed(MOTION)
 
-    def require_no_onlooker(self, what: str) -> None:
-        """Refuse a change of the time or of a state by an event or a monitor."""
-        if self.onlooker is not None:
+    def require_no_onlooker(self, what: str, *, is_state: bool = True) -> None:
+        """Refuse a change of the time or of a state by an event or a monitor, by updates of all."""
+        if self.onlooker is not None and (is_state or self.is_pure):
+            may = "change nothing" if self.is_pure else "change parameters and inputs"
             when = "" if scalars.is_symbolic(self.time) else f" at t = {self.time:.9g} s"
             raise ContextError(
                 f"Cannot set {what}{when}",
                 expected="an update, which returns the new values of its states",
-                found=f"{self.onlooker}, which may read the time and states, and change "
-                "parameters and inputs",
+                found=f"{self.onlooker}, which may read the time and states, and {may}",
                 remedy="Return it from an unrestricted or discrete update with the same trigger, "
-                "as {state: value}",
+                "as {state: value}"
+                if is_state
+                else "Make it a discrete state, and return its new value, as {state: value}",
             )
 
     def require_relations(self) -> None:
@@ -132,6 +135,7 @@ class Store:
 
     def fix(self, slot: int, value: Any) -> None:
         """Set the value of an input that comes from outside."""
+        self.require_no_onlooker("an input", is_state=False)
         self.hold(slot, value)
         self._spread(list(self.layout.dependents[slot]))
 

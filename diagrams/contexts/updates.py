@@ -33,7 +33,7 @@ def run_updates(due: Iterable[tuple[LeafContext, Event]]) -> bool:
     results: dict[Any, tuple[LeafContext, Any]] = {}
     for leaf, event in due:
         try:
-            with only_looking(leaf, f"the update '{event.label}'"):
+            with only_looking(leaf, f"the update '{event.label}'", is_pure=True):
                 returned = event.handler(leaf)
             for state, value in _checked(event, returned):
                 results[state] = (leaf, value)
@@ -66,13 +66,15 @@ def run_publish(leaf: LeafContext, event: Event) -> Terminate | None:
 
 
 @contextmanager
-def only_looking(context: Context, who: str) -> Iterator[None]:
-    """Refuse changes of the time and of states meanwhile."""
-    before, context.store.onlooker = context.store.onlooker, who
+def only_looking(context: Context, who: str, *, is_pure: bool = False) -> Iterator[None]:
+    """Refuse changes of the time and of states meanwhile, or of anything."""
+    store = context.store
+    before = store.onlooker, store.is_pure
+    store.onlooker, store.is_pure = who, is_pure
     try:
         yield
     finally:
-        context.store.onlooker = before
+        store.onlooker, store.is_pure = before
 
 
 def _checked(event: Event, returned: Any) -> list[tuple[Any, Any]]:

@@ -52,6 +52,9 @@ denominator: den
 kp: Kp
 ki: Ki
 kd: Kd
+position_limits: limits
+nominal_position: rest_angle
+free_length: rest_length natural_length
 density: rho
 """
 

@@ -125,6 +125,7 @@ class NumericParameter(Handle):
         """
         leaf = self._leaf(context)
         number = self.check(value, f"Cannot set parameter '{self.full_name}'{self._in_unit}")
+        leaf.store.require_no_onlooker(f"parameter '{self.full_name}'", is_state=False)
         leaf.write_parameter(self.index, number)
 
     def check(self, value: npt.ArrayLike, attempt: str) -> Array:
@@ -198,6 +199,7 @@ class AbstractParameter(Handle):
     def set(self, context: Context, value: Any) -> None:
         """Set a copy of ``value`` in ``context``."""
         leaf = self._leaf(context)
+        leaf.store.require_no_onlooker(f"parameter '{self.full_name}'", is_state=False)
         leaf.write_abstract_parameter(
             self.index, copied(value, f"Cannot set parameter '{self.full_name}'")
         )

@@ -367,6 +367,3 @@ def only_output(system: System) -> str:
             remedy="Name what to measure in signals=",
         )
     return single[0]
-
-
-__all__ = ["Sweep", "simulate_many", "sweep"]

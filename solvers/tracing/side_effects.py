@@ -35,7 +35,7 @@ def without_trace(handler: Callable[[LeafContext], _T], leaf: LeafContext) -> _T
     except Exception as error:  # such as that of nesting without end
         raise ImpureError(f"it can reach what cannot be replicated: {error}") from None
     before = [(thing, _content(thing)) for thing in replicas.made]
-    with only_looking(leaf, "an event"):
+    with only_looking(leaf, "an event", is_pure=True):
         result, again = replica(leaf), replica(leaf)
     if kinds := {_what(thing) for thing, old in before if not _same(_content(thing), old)}:
         raise ImpureError(f"it stores values outside of the states, in: {', '.join(sorted(kinds))}")

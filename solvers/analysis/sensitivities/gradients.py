@@ -179,7 +179,7 @@ def gradient(
     >>> found["time_constant"].round(6)
     np.float64(0.167348)
     """
-    require_system(system, "Cannot take a gradient")
+    require_system(system, "Cannot take gradient(metric, system, t_final, parameters)")
     attempt = f"Cannot take the gradient of '{system.label}'"
     require(isinstance(metric, Metric), metric, attempt, "a metric, such as fx.metrics.final('y')")
     start = start_context(system, context, attempt)

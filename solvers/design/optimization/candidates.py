@@ -221,6 +221,11 @@ class RestCandidates:
         self.count += 1
         return rows[-1], ((rows[:half] - rows[half : 2 * half]).T / (2.0 * steps)) @ ways
 
+    def warn_of(self, point: FloatArray) -> None:
+        """Give the warnings of a candidate, which a search does without."""
+        self._last = None
+        self._at(point)
+
     def _at(self, point: FloatArray) -> RestPoint:
         key = point.tobytes()
         if self._last is None or self._last[0] != key:

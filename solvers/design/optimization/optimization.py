@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Executor
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Unpack
 
@@ -16,6 +17,7 @@ import numpy as np
 
 from flexure.diagrams.checks.arguments import flag, generator, is_whole, require
 from flexure.diagrams.checks.errors import EvaluationError, ExecutorError, ValueRefusedError, quoted
+from flexure.diagrams.concurrency.warnings_and_garbage import Silence
 from flexure.diagrams.contexts.by_path import ByPath
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.contexts.value_places import Way, path_of, several
@@ -58,6 +60,7 @@ _AT_REST = 6  # candidates for each number and one more, at rest, where all have
 _STARTS = 2  # of them, from which local searches start
 _NEAR = 1e-4  # of the box: nearer to it, something is at its bound
 _SHOWN = 20  # candidates in a notebook
+_candidates_at_rest = Silence("The equilibrium of ")  # of which only the best one warns
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -370,7 +373,10 @@ def optimize(
     rng = generator(seed, attempt)
     shown_signals = tuple(dict.fromkeys([*map(path_of, wanted), *study.signals]))
 
-    with ProgressBar(0.0, float(most), progress, unit="runs", doing="optimizing") as bar:
+    with (
+        ProgressBar(0.0, float(most), progress, unit="runs", doing="optimizing") as bar,
+        _candidates_at_rest if study.at_rest else nullcontext(),
+    ):
         trials = Trials(study, space, bar)
         try:
             how = _evolve(trials, size, most, rng)
@@ -389,6 +395,8 @@ def optimize(
                 else _answer(trials, Polish("interrupted", last, unknown), shown_signals)
             )
             raise
+    if trials.rest is not None:
+        trials.rest.warn_of(trials.points[end.best])
     found = _answer(trials, end, shown_signals)
     if not found.feasible:
         refusal = EvaluationError(

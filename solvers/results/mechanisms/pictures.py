@@ -273,7 +273,7 @@ def traced_frames(
 
 def plot_mechanism(
     plant: Plant,
-    context: Context,
+    context: Context | None = None,
     *,
     view: View = "auto",
     forces: bool = False,
@@ -289,8 +289,9 @@ def plot_mechanism(
     ----------
     plant : Plant
         The plant.
-    context : Context
-        Gives the positions: a context of the plant, or of a diagram around it.
+    context : Context, optional
+        Gives the positions: a context of the plant, or of a diagram around it; a default one when
+        omitted.
     view : str or tuple of float
         A side, ``"xz"`` (seen against y, z upwards), ``"yz"`` or ``"xy"``; ``"corner"`` for a view
         from above and aside; or azimuth and elevation of the viewer in degrees. ``"auto"`` is the
@@ -341,11 +342,12 @@ def plot_mechanism(
     >>> spring = fx.JointSpring("spring", axis, stiffness=50.0, damping=0.5)
     >>> _ = builder.add_force_element(spring)
     >>> door = builder.build()
-    >>> axes = fx.plot_mechanism(door, door.create_default_context(), view="xy")
+    >>> axes = fx.plot_mechanism(door, view="xy")
     >>> axes.get_xlabel()
     'x in m'
     """
     require_plant(plant)
+    context = plant.create_default_context() if context is None else context
     check_axes(ax, f"Cannot draw '{plant.label}'")
     with_forces, height, caption = checked_options(plant, forces, ground, title)
     poses = poses_in(plant, [context])

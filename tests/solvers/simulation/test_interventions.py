@@ -122,6 +122,7 @@ class Meddler(fx.LeafSystem):
         super().__init__("meddler")
         self.x = self.declare_continuous_state(z=1, default=1.0)
         self.count = self.declare_discrete_state("count", 1.0)
+        self.rate = self.declare_numeric_parameter("rate", 1.0)
         if noting:
             self.note = self.declare_abstract_state("note", "none")
         self._meddle = meddle
@@ -133,7 +134,7 @@ class Meddler(fx.LeafSystem):
             self._meddle(self, context)
 
     def calc_time_derivatives(self, context: Any) -> Any:
-        return -self.x(context)
+        return -self.rate(context) * self.x(context)
 
 
 def set_time(block: Meddler, context: Any) -> None:
@@ -181,10 +182,16 @@ def test_a_publish_that_sets_a_state_or_the_time_is_refused(
 
 
 @pytest.mark.parametrize("compiled", [True, "python", False])
-def test_an_update_that_sets_a_state_instead_of_returning_it_is_refused(compiled: Any) -> None:
-    what = "a discrete state of 'meddler'"
-    block = Meddler(MEDDLING[what], fx.Periodic(0.25), updating=True)
-    with pytest.raises(ContextError, match=rf"Cannot set {what}.*found the update 'meddler.look'"):
+@pytest.mark.parametrize("what", ["a discrete state of", "parameter"])
+def test_an_update_that_sets_something_instead_of_returning_it_is_refused(
+    what: str, compiled: Any
+) -> None:
+    def meddle(block: Meddler, context: Any) -> None:
+        (block.rate if what == "parameter" else block.count).set(context, 5.0)
+
+    block = Meddler(meddle, fx.Periodic(0.25), updating=True)
+    found = rf"Cannot set {what} 'meddler.*found the update 'meddler.look'.*change nothing"
+    with pytest.raises(ContextError, match=found):
         fx.simulate(block, 1.0, compiled=compiled)
 
 

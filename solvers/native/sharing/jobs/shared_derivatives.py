@@ -210,6 +210,3 @@ def may_pay(store: SymbolicStore, derivatives: Sequence[Any]) -> bool:
             part = depth_first([expressions[number] for number in numbers], inputs)
             largest = max(largest, len(part))
     return largest * _SAVING < len(everything)
-
-
-__all__ = ["SharedDerivatives", "SharedInputs", "UnlikeError", "may_pay"]

@@ -242,6 +242,14 @@ def test_optimize_without_a_run_ties_dimensions_and_keeps_specifications() -> No
         found.simulate()
 
 
+@pytest.mark.full
+def test_a_search_at_rest_warns_of_its_best_candidate_only() -> None:
+    thin = {"cross.thickness": (3e-5, 5e-5)}  # each beyond the limit of a single segment
+    with pytest.warns(UserWarning, match="^The equilibrium of 'pivot' may err") as noted:
+        fx.optimize(pivot(planar=True), thin, m.at_rest("cross.length"), population=5, polish=False)
+    assert len(noted) == 1
+
+
 def test_metrics_of_runs_need_a_run_and_bad_arguments_are_refused() -> None:
     system = loop()
     with pytest.raises(fx.errors.ValueRefusedError, match="without t_final"):
