@@ -46,9 +46,7 @@ if TYPE_CHECKING:
         FrequencyResponse as FrequencyResponse,
     )
     from flexure.solvers.design.measured_responses.limit_cycles import LimitCycles as LimitCycles
-    from flexure.solvers.design.optimal_motion.optimal_motion import (
-        OptimalMotion as OptimalMotion,
-    )
+    from flexure.solvers.design.optimal_motion.optimal_motion import OptimalMotion as OptimalMotion
     from flexure.solvers.design.optimization.optimization import Optimization as Optimization
     from flexure.solvers.design.optimization.tolerances import Tolerances as Tolerances
     from flexure.solvers.design.pid.pid_tuning import PIDTuning as PIDTuning
