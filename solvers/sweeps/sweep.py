@@ -38,14 +38,12 @@ if TYPE_CHECKING:
         distribution_plots,
         grid_maps,
         parallel_coordinates,
-        quantile_bands,
         tornado,
     )
 else:
     distribution_plots = Deferred("flexure.solvers.sweeps.pictures.distribution_plots")
     grid_maps = Deferred("flexure.solvers.sweeps.pictures.grid_maps")
     parallel_coordinates = Deferred("flexure.solvers.sweeps.pictures.parallel_coordinates")
-    quantile_bands = Deferred("flexure.solvers.sweeps.pictures.quantile_bands")
     tornado = Deferred("flexure.solvers.sweeps.pictures.tornado")
 
 BAND = 0.02  # half the width of the settling band, unless it is given
@@ -277,11 +275,11 @@ class Sweep(Answer, HasSignals):
         ValueRefusedError
             When nothing was varied, or fewer runs have a number than the plane has coefficients.
         """
-        return regress(self, metric)
+        return regress(self.values, self.metrics, metric, self.system.label)
 
     # Pictures, with names as those of `table`; runs without numbers are marked or counted ---
 
-    plot = quantile_bands.plot_responses
+    plot = distribution_plots.plot_responses
     plot_histogram = distribution_plots.plot_histogram
     plot_scatter = distribution_plots.plot_scatter
     plot_parallel = parallel_coordinates.plot_parallel

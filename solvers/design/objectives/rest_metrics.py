@@ -350,12 +350,12 @@ def tracking(
     'tracking(target.value, plant.y, 0.5)'
     """
     attempt = "Cannot make a metric of tracking"
-    corner = 2.0 / _positive(response_time, f"{attempt} with this response_time", "s")
+    time = _positive(response_time, f"{attempt} with this response_time", "s")
     dc = _positive(steady_error, f"{attempt} with this steady_error")
     most = _positive(peak_error, f"{attempt} with this peak_error")
     ways = _ends(reference, output, openings, attempt)
-    measure = measures.GainMeasure(partial(_error_bound, corner, dc, most), offset=-1.0, **ways)
-    words = f"{path_of(reference)}, {path_of(output)}, {response_time:g}"
+    measure = measures.GainMeasure(partial(_error_bound, 2.0 / time, dc, most), offset=-1.0, **ways)
+    words = f"{path_of(reference)}, {path_of(output)}, {time:g}"
     return _metric(f"tracking({words})", measure)
 
 

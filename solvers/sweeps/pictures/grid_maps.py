@@ -85,8 +85,8 @@ def plot_map(
     check_axes(ax, attempt)
     check_file(path, attempt)
     filled = flag(contours, "contours", attempt)
-    name = only_metric(sweep, attempt) if metric is None else metric
-    column = Column(name, "", metric_of(sweep, name, attempt))
+    name = only_metric(sweep.metrics, attempt) if metric is None else metric
+    column = Column(name, "", metric_of(sweep.metrics, name, attempt))
     column = Column(name, sweep.units[name], column.numbers)
     require_columns([column], 1, 1, attempt)
     axes = _grid_axes(sweep, attempt)

@@ -13,7 +13,7 @@ from flexure.diagrams.drawing.formats.style import COLORS, GREY, check_file, lab
 from flexure.diagrams.values.arrays import FloatArray
 from flexure.solvers.sweeps.pictures.plot_columns import title_of
 from flexure.solvers.sweeps.plans.plans import by_component
-from flexure.solvers.sweeps.tables.regression import metric_of, only_metric, regress
+from flexure.solvers.sweeps.tables.regression import metric_of, only_metric
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -76,8 +76,8 @@ def plot_tornado(
     attempt = f"Cannot plot a tornado chart of the sweep of '{sweep.system.label}'"
     check_axes(ax, attempt)
     check_file(path, attempt)
-    name = only_metric(sweep, attempt) if metric is None else metric
-    numbers = metric_of(sweep, name, attempt)
+    name = only_metric(sweep.metrics, attempt) if metric is None else metric
+    numbers = metric_of(sweep.metrics, name, attempt)
     ways, center, how = _measured(sweep, numbers), float(numbers[0]) if len(sweep) else 0.0, ""
     if not ways or not np.isfinite(center):
         ways, center, how = _fitted(sweep, name)
@@ -153,7 +153,7 @@ def _measured(sweep: Sweep, numbers: FloatArray) -> list[Way]:
 
 def _fitted(sweep: Sweep, name: str) -> tuple[list[Way], float, str]:
     """Return what a plane through all runs does between quantiles of each value."""
-    plane, columns = regress(sweep, name), by_component(sweep.values)
+    plane, columns = sweep.regression(name), by_component(sweep.values)
     known = np.isfinite(sweep.metrics[name])
     center, found = float(np.mean(sweep.metrics[name][known])), []
     for path, slope in zip(plane.paths, plane.slopes.tolist(), strict=True):

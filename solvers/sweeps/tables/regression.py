@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 
@@ -14,9 +14,6 @@ from flexure.diagrams.interface.html import Shown, heading
 from flexure.diagrams.values.arrays import FloatArray
 from flexure.diagrams.values.tables import Table
 from flexure.solvers.sweeps.plans.plans import by_component
-
-if TYPE_CHECKING:
-    from flexure.solvers.sweeps.sweep import Sweep
 
 _ROWS = 30  # values in a notebook
 
@@ -90,14 +87,16 @@ class Regression(Shown):
         )
 
 
-def regress(sweep: Sweep, metric: str) -> Regression:
-    """Return the plane through a metric; see `Sweep.regression`."""
-    attempt = f"Cannot fit a plane to the runs of '{sweep.system.label}'"
-    y = metric_of(sweep, metric, attempt)
+def regress(
+    values: Mapping[str, Any], metrics: Mapping[str, FloatArray], metric: str, label: str
+) -> Regression:
+    """Return the plane through a metric of the runs of a system; see `Sweep.regression`."""
+    attempt = f"Cannot fit a plane to the runs of '{label}'"
+    y = metric_of(metrics, metric, attempt)
     known = np.isfinite(y)
     varied = {
         name: column[known]
-        for name, column in by_component(sweep.values).items()
+        for name, column in by_component(values).items()
         if known.any() and np.ptp(column[known]) > 0.0
     }
     if not varied or np.count_nonzero(known) <= len(varied):
@@ -123,19 +122,19 @@ def regress(sweep: Sweep, metric: str) -> Regression:
     )
 
 
-def metric_of(sweep: Sweep, name: str, attempt: str) -> FloatArray:
+def metric_of(metrics: Mapping[str, FloatArray], name: str, attempt: str) -> FloatArray:
     """Return a metric of a sweep by its name, or refuse it."""
-    require_known(name, sweep.metrics, f"{attempt}: there is no metric {name!r:.100}")
-    return sweep.metrics[name]
+    require_known(name, metrics, f"{attempt}: there is no metric {name!r:.100}")
+    return metrics[name]
 
 
-def only_metric(sweep: Sweep, attempt: str) -> str:
+def only_metric(metrics: Mapping[str, FloatArray], attempt: str) -> str:
     """Return the name of the only metric of a sweep."""
-    if len(sweep.metrics) == 1:
-        return next(iter(sweep.metrics))
+    if len(metrics) == 1:
+        return next(iter(metrics))
     raise ValueRefusedError(
         attempt,
         expected="the name of a metric",
-        found=f"{len(sweep.metrics)} metrics in the sweep",
+        found=f"{len(metrics)} metrics in the sweep",
         remedy="Name one of them, or add one to metrics= of the sweep",
     )
