@@ -261,7 +261,7 @@ def test_a_diagram_in_the_place_of_its_model_is_told_how_to_get_one() -> None:
     asks: list[Callable[[Any], Any]] = [fx.bode, fx.nyquist, fx.nichols, fx.margins]
     for ask in asks:
         for given in (diagram, [diagram], {"loop": diagram}):
-            with pytest.raises(ValueRefusedError, match=r"fx\.loop_gain\(servo, at\)"):
+            with pytest.raises(ValueRefusedError, match=r"fx\.loop_gain\(servo, location\)"):
                 ask(given)
 
 
