@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from flexure.diagrams import scalars
-from flexure.diagrams.checks.errors import ContextError, EvaluationError
+from flexure.diagrams.checks.errors import ContextError, EvaluationError, TraceError
 from flexure.diagrams.systems.state_projection import Projection
 from flexure.diagrams.values.arrays import FLOAT, Array, FloatArray, conform, freeze
 from flexure.diagrams.values.kinds import MOTION, STARTABLE
@@ -106,9 +106,9 @@ class Store:
         """Refuse a change of the time or of a state by an event or a monitor, by updates of all."""
         if self.onlooker is not None and (is_state or self.is_pure):
             may = "change nothing" if self.is_pure else "change parameters and inputs"
-            when = "" if scalars.is_symbolic(self.time) else f" at t = {self.time:.9g} s"
-            raise ContextError(
-                f"Cannot set {what}{when}",
+            traced = scalars.is_symbolic(self.time)
+            raise (TraceError if traced else ContextError)(
+                f"Cannot set {what}" + ("" if traced else f" at t = {self.time:.9g} s"),
                 expected="an update, which returns the new values of its states",
                 found=f"{self.onlooker}, which may read the time and states, and {may}",
                 remedy="Return it from an unrestricted or discrete update with the same trigger, "

@@ -17,6 +17,7 @@ from flexure.diagrams.checks.errors import TraceError
 from flexure.diagrams.concurrency.warnings_and_garbage import quietly
 from flexure.diagrams.contexts.context import Context, LeafContext, make_context
 from flexure.diagrams.contexts.store import Store, annotate
+from flexure.diagrams.contexts.updates import only_looking
 from flexure.diagrams.scalars.expressions.branches import explore
 from flexure.diagrams.scalars.expressions.refusal import line_behind
 from flexure.diagrams.systems.layout import Layout
@@ -150,7 +151,7 @@ class SymbolicStore(Store):
             return  # an obstacle only if somebody reads it, which is for `update` to say
         leaf = self.leaves[position]
         try:
-            value = explore(self.graph, partial(port.compute, leaf))
+            value = self._explored(partial(port.compute, leaf))
         except Exception as error:
             annotate(error, f"while computing {port.what} '{port.full_name}'", self.time)
             raise
@@ -175,11 +176,16 @@ class SymbolicStore(Store):
 
     def _derivatives_of(self, leaf: LeafContext, size: int) -> Array:
         """Run the derivative method of one leaf along all of its branches."""
-        return explore(self.graph, partial(super()._derivatives_of, leaf, size))
+        return self._explored(partial(super()._derivatives_of, leaf, size))
 
     def _projection_of(self, leaf: LeafContext, calc: Callable[[Projection, Any], Array]) -> Array:
         """Run a method of the projection of one leaf along all of its branches."""
-        return explore(self.graph, partial(super()._projection_of, leaf, calc))
+        return self._explored(partial(super()._projection_of, leaf, calc))
+
+    def _explored(self, calculation: Callable[[], Any]) -> Any:
+        """Run equations along all of their branches; what they would set, native code would not."""
+        with only_looking(self.leaves[0], "an equation", is_pure=True):
+            return explore(self.graph, calculation)
 
 
 def number_behind(store: Store, key: Key) -> float:

@@ -432,10 +432,24 @@ class PerStepUpdate(Oscillator):
         return {self.n: self.n(context) + 1.0}
 
 
+class Setting(fx.LeafSystem):
+    """A block whose equations set a parameter, and then use it."""
+
+    def __init__(self) -> None:
+        super().__init__("setting")
+        self.rate = self.declare_numeric_parameter("rate", 1.0)
+        self.x = self.declare_continuous_state(z=1, default=[1.0])
+
+    def calc_time_derivatives(self, context: Any) -> Any:
+        self.rate.set(context, 2.0)
+        return -self.rate(context) * self.x(context)
+
+
 REFUSALS: dict[str, tuple[Callable[[], fx.System], dict[str, Any], str]] = {
     "a monitor": (Oscillator, {"monitor": lambda context: None}, "a monitor reads every step"),
     "no isolation": (bouncing, {"isolate": False}, "witness events are not isolated"),
     "an update at every step": (PerStepUpdate, {}, "'oscillator.count' updates at every step"),
+    "an equation that sets": (Setting, {}, "cannot set parameter 'setting.rate'"),
     "a foreign function": (foreign, {}, r"cannot use a symbol as float\(\), a function of math"),
 }
 
