@@ -14,12 +14,7 @@ from flexure.solvers.export.model_equations import ModelEquations, ModelEvent
 from flexure.solvers.native.kernels.parts.clocks import ClockData
 from flexure.solvers.native.kernels.parts.linear_solves import FactorData, LinearData
 from flexure.solvers.native.kernels.parts.manifold import ManifoldData
-from flexure.solvers.native.kernels.parts.run import (
-    StepData,
-    SystemData,
-    ToleranceData,
-    UpdateData,
-)
+from flexure.solvers.native.kernels.parts.run import StepData, SystemData, ToleranceData, UpdateData
 from flexure.solvers.native.kernels.parts.run_samples import WitnessData
 from flexure.solvers.native.kernels.parts.zero_search import SEARCH_SIZE
 from flexure.solvers.native.kernels.runs.advance import DISCRETE, UNRESTRICTED

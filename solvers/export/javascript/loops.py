@@ -75,10 +75,7 @@ def _loop(module: FunctionModule, method: NativeMethod) -> str:
     kernels: dict[str, tuple[Any, dict[str, Any]]] = {
         "advance": (advance.advance, {"method": method, "eventful": True}),
         "resample": (resample_all, {"method": method}),
-        "attempt": (
-            kernels_of(method).attempt_any,
-            {"tableau": method.tableau},
-        ),
+        "attempt": (kernels_of(method).attempt_any, {"tableau": method.tableau}),
     }
     for what, (kernel, statics) in kernels.items():
         module.translate(kernel, f"{name}_{what}", statics)

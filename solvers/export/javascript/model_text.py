@@ -80,10 +80,7 @@ def equations_text(equations: ModelEquations, environment: Environment) -> str:
         "noJacobian": literal(equations.no_jacobian),
         "clocks": literal([{"period": c.period, "offset": c.offset} for c in equations.clocks]),
         "witnesses": _object(
-            {
-                "count": str(len(equations.witnesses)),
-                "values": written(equations.witness_values),
-            }
+            {"count": str(len(equations.witnesses)), "values": written(equations.witness_values)}
         ),
         "manifold": _object(
             {

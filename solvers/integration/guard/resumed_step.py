@@ -10,13 +10,7 @@ from __future__ import annotations
 
 
 def carried_step(
-    following: float,
-    wanted: float,
-    given: float,
-    steps: int,
-    begin: float,
-    end: float,
-    stop: float,
+    following: float, wanted: float, given: float, steps: int, begin: float, end: float, stop: float
 ) -> float:
     """Return the step with which the next motion may start.
 

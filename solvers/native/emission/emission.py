@@ -378,10 +378,7 @@ class Writer:
             return self._constant(node.value)
         name = self.names.get(node.index)
         if name is None:
-            array, position = self.environment.places.get(node.index) or (
-                "env",
-                handed[node.index],
-            )
+            array, position = self.environment.places.get(node.index) or ("env", handed[node.index])
             name = "%t" if array == "t" else self._load(array, position)
             if node.op in CONDITIONS:
                 name = self._set(f"fcmp une {self.number} {name}, {self._constant(0.0)}")

@@ -20,11 +20,7 @@ from flexure.diagrams.scalars.derivatives.simplification import simplify
 from flexure.diagrams.scalars.expressions.expression import may_jump
 from flexure.diagrams.systems.layout import Layout
 from flexure.diagrams.values.arrays import FloatArray
-from flexure.solvers.native.emission.emission import (
-    Environment,
-    depth_first,
-    emit_with_preparation,
-)
+from flexure.solvers.native.emission.emission import Environment, depth_first, emit_with_preparation
 from flexure.solvers.native.emission.jacobian_emission import emit_jacobian
 from flexure.solvers.native.llvm.compilation import ModuleTexts, cut
 from flexure.solvers.native.llvm.library import Address, address_of

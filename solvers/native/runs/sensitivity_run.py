@@ -128,11 +128,7 @@ class SensitivityRun:
     """
 
     def __init__(
-        self,
-        bound: BoundProgram,
-        store: Store,
-        own: SensitivityProgram,
-        count: int,
+        self, bound: BoundProgram, store: Store, own: SensitivityProgram, count: int
     ) -> None:
         self._bound = bound
         self._store = store

@@ -178,18 +178,11 @@ def _functions_of_time(entries: list[Entry], evaluate: Evaluate) -> Any:
         search=np.zeros(SEARCH_SIZE),
     )
     return SimpleNamespace(
-        system=SimpleNamespace(n=0, env=None),
-        step=SimpleNamespace(point=None),
-        witnesses=witnesses,
+        system=SimpleNamespace(n=0, env=None), step=SimpleNamespace(point=None), witnesses=witnesses
     )
 
 
-def find_change(
-    entries: list[Entry],
-    evaluate: Evaluate,
-    end: float,
-    first: FloatArray,
-) -> Search:
+def find_change(entries: list[Entry], evaluate: Evaluate, end: float, first: FloatArray) -> Search:
     """Return what has triggered at the end of a step, without looking inside.
 
     Parameters are those of `find_crossing`.

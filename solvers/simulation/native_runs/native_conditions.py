@@ -5,10 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from flexure.diagrams.checks.errors import FlexureError
-from flexure.solvers.native.programs.preconditions import (
-    UnsuitableError,
-    native_program,
-)
+from flexure.solvers.native.programs.preconditions import UnsuitableError, native_program
 from flexure.solvers.native.programs.program import Program
 from flexure.solvers.simulation.native_runs.native_runner import NativeRunner
 from flexure.solvers.tracing.trace_check import OTHER_NUMBERS

@@ -55,11 +55,7 @@ class MethodChoice:
     """
 
     def __init__(
-        self,
-        method: Method,
-        step: float | None,
-        options: Mapping[str, Any] | None,
-        layout: Layout,
+        self, method: Method, step: float | None, options: Mapping[str, Any] | None, layout: Layout
     ) -> None:
         self._layout = layout
         self._auto = isinstance(method, str) and method == "auto"

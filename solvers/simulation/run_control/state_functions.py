@@ -45,12 +45,7 @@ class Reading:
     """
 
     def __init__(
-        self,
-        store: Store,
-        read: Callable[[Store], Any],
-        *,
-        compiled: bool,
-        by_itself: bool = True,
+        self, store: Store, read: Callable[[Store], Any], *, compiled: bool, by_itself: bool = True
     ) -> None:
         self._store = store
         self._read = read
