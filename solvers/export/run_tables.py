@@ -29,12 +29,7 @@ class Room(int):
 def run_tables(equations: ModelEquations, n: int) -> dict[Any, dict[str, Any]]:
     """Return numbers, constant arrays (lists) and lengths of others (`Room`), by structure.
 
-    Parameters
-    ----------
-    equations : ModelEquations
-        What the model computes.
-    n : int
-        The number of states; where a model has none, a run may have one, which rests.
+    ``n`` is the number of states; where a model has none, a run may have one, which rests.
     """
     count = len(equations.deviations)
     manifold: dict[str, Any] = {"count": count, "coded": 1, "discrete": 0, "farthest": math.inf}
