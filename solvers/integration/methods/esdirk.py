@@ -80,41 +80,11 @@ class _NotFiniteError(Exception):
 class ESDIRK4(TryingSolver):
     """Diagonally implicit Runge-Kutta method of order 4(3) with six stages, for stiff mechanisms.
 
-    Parameters
-    ----------
-    fun : callable
-        The right-hand side ``f(t, x)``.
-    t0, t_bound : float
-        First and last time, in seconds. ``t_bound < t0`` integrates backwards.
-    y0 : array_like, shape (n,)
-        Initial state.
-    max_step : float, optional
-        Longest step, in seconds.
-    rtol, atol : float or array_like of shape (n,), optional
-        Tolerances: the error of a step is kept below ``atol + rtol |x|``.
-    jac : callable, optional
-        The Jacobian ``jac(t, x)`` of ``fun``, dense or sparse. By differences if omitted, with n
-        evaluations each.
-    vectorized : bool, optional
-        Whether ``fun`` takes states of shape (n, k); that is not made use of.
-    first_step : float, optional
-        First step to try, in seconds; cut to the interval.
+    Times are in seconds; ``t_bound < t0`` integrates backwards. The error of a step is kept below
+    ``atol + rtol |x|``. ``jac(t, x)`` may be dense or sparse; without it, n evaluations approximate
+    the Jacobian. ``nfev`` does not count these; ``rejected`` are the tries that were not good.
+    ``vectorized`` is part of SciPy's protocol, without effect.
 
-    Attributes
-    ----------
-    nfev, njev, nlu : int
-        Evaluations of ``fun``, without those for Jacobians by differences; Jacobians; and
-        factorizations.
-    rejected : int
-        Tries that were not good.
-
-    Raises
-    ------
-    ValueRefusedError
-        If an option is refused.
-
-    Notes
-    -----
     A step takes at least six evaluations, a Jacobian and a factorization; stiff beams that turn
     need two or three evaluations and a Jacobian for each stage. The interpolant has order 4 and
     costs none. The method damps what is too fast for its steps: of an oscillation, a step that

@@ -169,39 +169,12 @@ class TryingSolver(OdeSolver):
 class Rodas5P(TryingSolver):
     """Rosenbrock method Rodas5P of order 5(4) with eight stages, for stiff systems.
 
-    Parameters
-    ----------
-    fun : callable
-        The right-hand side ``f(t, x)``.
-    t0, t_bound : float
-        First and last time, in seconds. ``t_bound < t0`` integrates backwards.
-    y0 : array_like, shape (n,)
-        Initial state.
-    max_step : float, optional
-        Longest step, in seconds.
-    rtol, atol : float or array_like of shape (n,), optional
-        Tolerances: the error of a step is kept below ``atol + rtol |x|``.
-    jac : callable, optional
-        The Jacobian ``jac(t, x)`` of ``fun``, dense or sparse; it should be accurate. By
-        differences if omitted, with n evaluations per step.
-    vectorized : bool, optional
-        Whether ``fun`` takes states of shape (n, k); that is not made use of.
-    first_step : float, optional
-        First step to try, in seconds; cut to the interval.
+    Times are in seconds; ``t_bound < t0`` integrates backwards. The error of a step is kept below
+    ``atol + rtol |x|``. ``jac(t, x)``, dense or sparse, should be accurate; without it, n
+    evaluations per step approximate the Jacobian. ``nfev`` does not count these; there is one
+    Jacobian per step and one factorization per try. ``vectorized`` is part of SciPy's protocol,
+    without effect.
 
-    Attributes
-    ----------
-    nfev, njev, nlu : int
-        Evaluations of ``fun``, without those for Jacobians by differences; Jacobians, one per
-        step; and factorizations, one per try.
-
-    Raises
-    ------
-    ValueRefusedError
-        If an option is refused.
-
-    Notes
-    -----
     A good step takes nine evaluations, and a tenth one where f depends on time explicitly; a bad
     try takes one less. The interpolant has order 4 and costs none.
 
@@ -324,26 +297,8 @@ def initial_step(
                  below 1e-15
         h      = min(100 h0, h1); at most the interval
 
-    Parameters
-    ----------
-    fun : callable
-        The right-hand side ``f(t, x)``; evaluated once.
-    t : float
-        Initial time, in seconds.
-    x, slope : ndarray, shape (n,)
-        Initial state, and ``f(t, x)``.
-    t_bound : float
-        End of the interval, before or after ``t``, in seconds.
-    order : int
-        Order of the solution that serves to estimate errors.
-    rtol, atol : float or array_like of shape (n,)
-        Tolerances.
-
-    Returns
-    -------
-    float
-        Length of the step, in seconds. A ``d2`` that is not finite counts as zero. The step is 0
-        where h0 is, because d1 is beyond the largest number.
+    ``order`` is that of the solution that serves to estimate errors. A ``d2`` that is not finite
+    counts as zero. The step is 0 where h0 is, because d1 is beyond the largest number.
 
     References
     ----------
