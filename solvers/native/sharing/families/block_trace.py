@@ -25,25 +25,13 @@ class Prototype:
     consists of the block alone. All traces share one graph: what two calculations compute is there
     once.
 
-    Parameters
-    ----------
-    block : LeafSystem
-        The block. The diagram around it is not read.
-    zeros : collection of Key
-        Components of its parameters that are zero.
-    reading : Reading
-        What is asked of it, if it has a state: as a rule, the derivatives.
-    as_gain : bool
-        Whether it has the slopes of a gain, if it is to pass as one in linear models.
+    The diagram around the block is not read. Components of its parameters in ``zeros`` are zero.
+    ``reading`` is what is asked of it, if it has a state: as a rule, the derivatives. ``as_gain``
+    is whether it has the slopes of a gain, if it is to pass as one in linear models.
 
-    Attributes
-    ----------
-    derivatives : int
-        The number of the calculation of that; before it come the output ports.
-    inputs : list of tuple of int
-        The input ports that each calculation may read.
-    discrete_starts : list of int
-        Where each group of discrete state begins among all discrete values of the block.
+    ``derivatives`` is the number of the calculation of that; before it come the output ports.
+    ``inputs`` are the input ports that each calculation may read; ``discrete_starts`` is where each
+    group of discrete state begins among all discrete values of the block.
     """
 
     def __init__(
@@ -67,19 +55,10 @@ class Prototype:
         return where - self._first_input
 
     def trace(self, calculation: int, known: Mapping[int, Sequence[float | None]]) -> list[Any]:
-        """Run a calculation, and simplify what it gives.
+        """Run a calculation, and simplify what it gives, an expression or number per component.
 
-        Parameters
-        ----------
-        calculation : int
-            Its number.
-        known : mapping
-            For input ports, the components whose values are known, and None for the others.
-
-        Returns
-        -------
-        list
-            One expression or number per component.
+        ``known`` holds, for input ports, the components whose values are known, and None for the
+        others.
         """
         store = self._store
         self._hold(known)

@@ -42,20 +42,11 @@ _SORTS = {TIME: CLOCK, STATE: MOTION, DISCRETE: MOVING, PARAMETER: FIXED}
 class Family:
     """Blocks that are alike.
 
-    Parameters
-    ----------
-    prototype : Prototype
-        Traces the calculations of one of them.
-    positions : list of int
-        Where the blocks are in the layout; the position in this list is the *row* of a block.
-    bases : list of tuple of int
-        For each block, from where codes are counted: those of time, of its states, of its discrete
-        values, of its varied parameters, and its row.
-    columns : Columns
-        All columns of the diagram.
-    varied : sequence of tuple of int
-        The components of parameters that change as states do, in their order: the indices of the
-        parameter and of the component.
+    ``positions`` are those of the blocks in the layout; the position in this list is the *row* of a
+    block. ``bases`` are for each block from where codes are counted: those of time, of its states,
+    of its discrete values, of its varied parameters, and its row. ``varied`` are the components of
+    parameters that change as states do, in their order, as indices of the parameter and of the
+    component.
     """
 
     def __init__(
@@ -118,33 +109,15 @@ class Family:
 class Variant:
     """A calculation of a family for one pattern of inputs, and the blocks to which it applies.
 
-    Parameters
-    ----------
-    family : Family
-        The family.
-    calculation : int
-        As the prototype counts.
-    patterns : sequence of Pattern
-        What the inputs offer that the calculation may read.
+    ``calculation`` is counted as by the prototype; ``patterns`` is what the inputs offer that it
+    may read, ``pattern`` what the output offers to others. ``targets`` is what of ``expressions``
+    is work: all derivatives, but only those components of an output that are neither known nor
+    handed on. Behind the targets, ``moving`` are the nodes that change during a run, and ``inputs``
+    says for each node that represents an input its column in ``codes``. ``results`` says for each
+    component of an output what to add to what to have its code for a block.
 
-    Attributes
-    ----------
-    expressions : list
-        What is computed.
-    targets : list
-        What of it is work: all derivatives, but only those components of an output that are
-        neither known nor handed on.
-    moving : set of int
-        The nodes behind the targets that change during a run.
-    inputs : dict
-        For each node behind the targets that represents an input, its column in `codes`.
-    results : list of tuple
-        For each component of an output, what to add to what to have its code for a block.
-    pattern : Pattern
-        What the output offers to others.
-    rows, codes, levels : ndarray
-        The blocks, the codes of their inputs, and their levels: a block reads only results of
-        lower levels than its own. They are there after `complete`.
+    After `complete`, there are ``rows``, ``codes`` and ``levels``: the blocks, the codes of their
+    inputs, and their levels. A block reads only results of lower levels than its own.
     """
 
     def __init__(self, family: Family, calculation: int, patterns: Sequence[Pattern]) -> None:

@@ -31,12 +31,8 @@ _ARRAYS = {CLOCK: "t", MOTION: "x", MOVING: "env", FIXED: "env", RATE: "out"}
 class Columns:
     """All columns of a diagram.
 
-    Parameters
-    ----------
-    environment : Environment
-        Gives room to columns. It begins with the discrete values of the diagram.
-    num_inputs : int
-        Number of components of all inputs from outside.
+    The environment begins with the discrete values of the diagram, and gives room to columns.
+    ``num_inputs`` counts the components of all inputs from outside.
     """
 
     def __init__(self, environment: Environment, num_inputs: int) -> None:
