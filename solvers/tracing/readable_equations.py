@@ -226,14 +226,7 @@ def brief_equation(
 ) -> Equation:
     """Write down an equation for people: with names of parts, and without constant zeros.
 
-    Parameters
-    ----------
-    system : System
-        A block.
-    handle : OutputPort, ContinuousState or CacheEntry
-        What is computed.
-    parts : sequence of CacheEntry
-        What is computed elsewhere, and has its name here.
+    The ``parts`` are computed elsewhere, and have their names here.
     """
     entries = simplify(_read(system.layout, handle, parts))
     return _written(system.layout, handle, entries, range(len(entries)), shorten=False)

@@ -72,14 +72,8 @@ _PATTERNS = {
 class StraightLine:
     """Compiled derivatives of one root system, or other expressions of its trace.
 
-    Parameters
-    ----------
-    expressions : list
-        Expressions or numbers.
-    num_states : int, optional
-        Number of states of the system; that of the expressions when omitted.
-    calls : sequence of Call
-        The interpreted calculations of the trace.
+    There are as many states as expressions unless ``num_states`` says how many. ``calls`` are the
+    interpreted calculations of the trace.
     """
 
     def __init__(
@@ -131,12 +125,7 @@ class StraightLine:
     def bind(self, store: Store, functions: Sequence[Callable[..., Any]] = ()) -> Function:
         """Return the expressions as a function, with the present parameters and inputs.
 
-        Parameters
-        ----------
-        store : Store
-            The values of the root context.
-        functions : sequence of callable
-            The functions of the `Interpreter` of the calls.
+        ``functions`` are those of the `Interpreter` of the calls.
         """
         return self._bind([number_behind(store, key) for key in self._keys], functions)
 

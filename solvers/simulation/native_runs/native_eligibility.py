@@ -13,15 +13,7 @@ if TYPE_CHECKING:
 
 
 class NativeWay:
-    """Finds the compiled loops for a simulation, and lets them carry it on.
-
-    Parameters
-    ----------
-    simulation : SimulationState
-        What is to be carried on.
-    compiled : bool or {"native", "python"}
-        Whether native code is wanted, or insisted on.
-    """
+    """Finds the compiled loops for a simulation, and lets them carry it on."""
 
     def __init__(self, simulation: SimulationState, compiled: Compiled) -> None:
         self._simulation = simulation

@@ -68,15 +68,7 @@ class _Loop:
 
 
 class NativeRunner:
-    """Carries on one simulation.
-
-    Parameters
-    ----------
-    simulation : SimulationState
-        What is carried on.
-    program : Program
-        The equations of its system.
-    """
+    """Carries on one simulation."""
 
     def __init__(self, simulation: SimulationState, program: Program) -> None:
         self._simulation = simulation

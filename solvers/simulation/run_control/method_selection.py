@@ -41,17 +41,6 @@ class MethodChoice:
 
     With "auto", an explicit method is used until the Jacobian at the start of a motion, or the
     steps of the method itself, show that the diagram is stiff; from then on a stiff one.
-
-    Parameters
-    ----------
-    method : str or OdeSolver class
-        "auto", a name, or a class.
-    step : float or None
-        The step of a fixed-step method.
-    options : mapping or None
-        Further options of the solver class.
-    layout : Layout
-        Of the system that is simulated.
     """
 
     def __init__(
