@@ -152,9 +152,7 @@ class DueEvents:
         return self.published
 
     def publish_between(self, time: float) -> bool:
-        """Run the periodic publishes of an instant inside of a step, and return whether the run is
-        over.
-        """
+        """Run the periodic publishes of an instant inside of a step; tell whether the run ends."""
         self.publish(self._simulation.agenda.due(time), monitor=False)
         self.published = self.termination is not None
         return self.published
