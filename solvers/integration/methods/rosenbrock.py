@@ -62,18 +62,18 @@ Solve = Callable[[Array], Array]
 _EPSILON = float(np.finfo(float).eps)
 
 _A, _C = (tuple(np.array(row) for row in rows) for rows in (RODAS5P.A, RODAS5P.C))
-_H = np.array(RODAS5P.H)
 
 
 class TryingSolver(OdeSolver):
     """Base class of implicit methods: options, and repetition of a step until it is accepted.
 
-    A method has a `METHOD` name, a `TABLEAU`, and `_attempt`, which tries a step. What it keeps of
-    a good one for its interpolant are the ``_stages``.
+    A method has a `METHOD` name, a `TABLEAU`, its row `H` as an array, and `_attempt`, which tries
+    a step. What it keeps of a good one for its interpolant are the ``_stages``.
     """
 
     METHOD: ClassVar[str]
     TABLEAU: ClassVar[RosenbrockTableau | DiagonallyImplicitTableau]
+    H: ClassVar[Array]
 
     def __init__(
         self,
@@ -96,7 +96,7 @@ class TryingSolver(OdeSolver):
         self.max_step = checked_step("max_step", max_step, self.METHOD)
         self.rtol = checked_tolerance("rtol", rtol, self.n, 100.0 * _EPSILON, self.METHOD)
         self.atol = checked_tolerance("atol", atol, self.n, 0.0, self.METHOD)
-        self.jac: Callable[..., Any] = self._usable(jac)
+        self.jac = self._difference_jacobian if jac is None else jac
         self.rejected = 0
         self.f = self.fun(self.t, self.y)
         if first_step is None:
@@ -115,9 +115,13 @@ class TryingSolver(OdeSolver):
         self._y_old = self.y
         self._stages = np.empty((0, self.n))
 
-    @abstractmethod
-    def _usable(self, jac: Callable[[float, Array], Any] | None) -> Callable[..., Any]:
-        """Return the Jacobian as the method calls it; by differences where none is given."""
+    def _difference_jacobian(self, t: float, x: Array) -> Array:
+        """Approximate the Jacobian where no function was given for it."""
+        return difference_jacobian(self.fun_single, t, x, self._slope_at(t, x))
+
+    def _slope_at(self, t: float, x: Array) -> Array:
+        """Return f where the Jacobian is approximated."""
+        return self.fun(t, x)
 
     def _begin_tries(self) -> None:
         """Do what all tries of a step share; here that is nothing."""
@@ -165,6 +169,18 @@ class TryingSolver(OdeSolver):
         wanted = SAFETY * math.pow(norm, -1.0 / (self.TABLEAU.error_order + 1))
         return min(LARGEST_ROSENBROCK_FACTOR, max(LEAST_FACTOR, wanted))
 
+    def _size(self, y: Array, v: Array) -> float:
+        """Return the root mean square of a vector in units of what is tolerated up to a state."""
+        return root_mean_square(v / (self.atol + self.rtol * np.maximum(abs(self.y), abs(y))))
+
+    def go_on_from(self, y: Array) -> None:
+        """Go on from another state than the last step has led to."""
+        self.y, self.f = y, self.fun(self.t, y)
+
+    def _dense_output_impl(self) -> DenseOutput:
+        """Interpolate the last step."""
+        return StageInterpolant(self, self._y_old, self.H @ self._stages)
+
 
 class Rodas5P(TryingSolver):
     """Rosenbrock method Rodas5P of order 5(4) with eight stages, for stiff systems.
@@ -194,25 +210,21 @@ class Rodas5P(TryingSolver):
     True 1e-06
     """
 
-    METHOD, TABLEAU = "Rodas5P", RODAS5P
+    METHOD, TABLEAU, H = "Rodas5P", RODAS5P, np.array(RODAS5P.H)
 
-    def _usable(self, jac: Callable[[float, Array], Any] | None) -> Callable[..., Any]:
-        """Return the Jacobian as a function of time, state and derivatives."""
-        return self._difference_jacobian if jac is None else _without_slope(jac)
-
-    def _difference_jacobian(self, t: float, x: Array, slope: Array) -> Array:
-        """Approximate the Jacobian where no function was given for it."""
-        return difference_jacobian(self.fun_single, t, x, slope)
+    def _slope_at(self, t: float, x: Array) -> Array:
+        """Return f at the beginning of the step, which is known."""
+        return self.f
 
     def _begin_tries(self) -> None:
         """Evaluate the Jacobian, once for all tries."""
-        self._jacobian = self.jac(float(self.t), self.y, self.f)
+        self._jacobian = self.jac(float(self.t), self.y)
         self.njev += 1
 
     def _attempt(self, h: float) -> tuple[Array, Array, float]:
         """Return the state a step ahead, the stages, and the norm of the error."""
         x_new, stages = self._advance(h, self._jacobian)
-        return x_new, stages, self._error_norm(x_new, stages[-1])
+        return x_new, stages, self._size(x_new, stages[-1])
 
     def _advance(self, h: float, jacobian: Any) -> tuple[Array, Array]:
         """Return the state a step ahead and the stages; NaN in both if the try is given up."""
@@ -242,19 +254,6 @@ class Rodas5P(TryingSolver):
         far = self.fun(t + 2.0 * distance, x) - self.f
         slope: Array = (4.0 * near - far) / (2.0 * distance)
         return slope
-
-    def _error_norm(self, x_new: Array, error: Array) -> float:
-        """Return the root mean square of an error in units of what is tolerated."""
-        tolerated = self.atol + self.rtol * np.maximum(np.abs(self.y), np.abs(x_new))
-        return root_mean_square(error / tolerated)
-
-    def go_on_from(self, y: Array) -> None:
-        """Go on from another state than the last step has led to."""
-        self.y, self.f = y, self.fun(self.t, y)
-
-    def _dense_output_impl(self) -> DenseOutput:
-        """Interpolate the last step."""
-        return StageInterpolant(self, self._y_old, _H @ self._stages)
 
 
 class StageInterpolant(DenseOutput):
@@ -343,11 +342,6 @@ def _identity(n: int) -> csc_array:
 def root_mean_square(v: Array) -> float:
     """Return the root mean square of the entries of a vector."""
     return math.sqrt(v @ v) / math.sqrt(v.size)
-
-
-def _without_slope(jac: Callable[[float, Array], Any]) -> Callable[[float, Array, Array], Any]:
-    """Let a Jacobian function be called like the one by differences, which needs the slope."""
-    return lambda t, x, slope: jac(t, x)
 
 
 def checked_step(name: str, value: float, method: str) -> float:
