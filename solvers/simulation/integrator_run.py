@@ -14,10 +14,10 @@ from flexure.solvers.integration.methods.methods import is_implicit, option_name
 from flexure.solvers.simulation.events.agenda import Entry
 from flexure.solvers.simulation.run_control.diagnosis import (
     explain_non_finite,
+    judge_record,
     name_fastest,
     name_jump,
 )
-from flexure.solvers.simulation.run_control.early_termination import judge_record
 
 if TYPE_CHECKING:
     from flexure.solvers.integration.guard.integration import Segment, Stop, TakenStep
