@@ -15,12 +15,12 @@ from typing import Any
 
 from flexure.diagrams.systems.layout import Layout
 from flexure.solvers.native.emission.emission import Environment
-from flexure.solvers.native.sharing.families.block_trace import Prototype
 from flexure.solvers.native.sharing.families.families import (
     FROM_INPUTS,
     KNOWN,
     Family,
     Pattern,
+    Prototype,
     Variant,
 )
 from flexure.solvers.native.sharing.families.requested_derivatives import OF_RUNS, Question
