@@ -42,7 +42,7 @@ from scipy.linalg.lapack import dgetrf, dgetrs
 from scipy.sparse import csc_array, eye_array
 from scipy.sparse.linalg import splu
 
-from flexure.diagrams.checks.errors import ValueRefusedError
+from flexure.diagrams.checks.arguments import require_that
 from flexure.solvers.integration.methods.step_control import (
     LARGEST_ROSENBROCK_FACTOR,
     LEAST_FACTOR,
@@ -346,22 +346,15 @@ def root_mean_square(v: Array) -> float:
 
 def checked_step(name: str, value: float, method: str) -> float:
     """Return an option that is the length of a step, or refuse it."""
-    if not value > 0.0:
-        raise ValueRefusedError(
-            f"Cannot integrate with {method}",
-            expected=f"{name} positive, in seconds",
-            found=f"{name}={value!r}",
-        )
+    attempt, found = f"Cannot integrate with {method}", f"{name}={value!r}"
+    require_that(value > 0.0, attempt, f"{name} positive, in seconds", found)
     return float(value)
 
 
 def checked_tolerance(name: str, value: ArrayLike, n: int, least: float, method: str) -> Array:
     """Return a tolerance as an array, or refuse it."""
     found = np.asarray(value, dtype=float)
-    if found.shape not in ((), (n,)) or not np.all(found >= least):
-        raise ValueRefusedError(
-            f"Cannot integrate with {method}",
-            expected=f"{name} of at least {least:.3g}, one number or {n}",
-            found=f"{name}={value!r}",
-        )
+    fits = found.shape in ((), (n,)) and np.all(found >= least)
+    expected = f"{name} of at least {least:.3g}, one number or {n}"
+    require_that(fits, f"Cannot integrate with {method}", expected, f"{name}={value!r}")
     return found

@@ -8,8 +8,8 @@ from typing import TypeAlias
 
 import numpy as np
 
-from flexure.diagrams.checks.arguments import mapping, shown
-from flexure.diagrams.checks.errors import UnknownNameError, ValueRefusedError, quoted, warn
+from flexure.diagrams.checks.arguments import mapping, require
+from flexure.diagrams.checks.errors import UnknownNameError, quoted, warn
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.values.arrays import FloatArray, as_number
 
@@ -57,14 +57,10 @@ def checked_tolerance(name: str, value: object, attempt: str) -> float:
     """
     number = float(as_number(value, (), attempt))
     bound = LOOSEST_RTOL if name == "rtol" else math.inf
-    if np.asarray(value).dtype.kind == "b" or not 0.0 <= number < bound:
-        limits = "from 0 on, below 0.1" if name == "rtol" else "from 0 on"
-        raise ValueRefusedError(
-            attempt,
-            expected=f"a finite number for {name}, {limits}",
-            found=shown(value),
-            remedy="Leave it out for the default",
-        )
+    fits = np.asarray(value).dtype.kind != "b" and 0.0 <= number < bound
+    limits = "from 0 on, below 0.1" if name == "rtol" else "from 0 on"
+    expected = f"a finite number for {name}, {limits}"
+    require(fits, value, attempt, expected, remedy="Leave it out for the default")
     return number
 
 
