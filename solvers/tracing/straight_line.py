@@ -91,7 +91,8 @@ class StraightLine:
         items: dict[int, scalars.Symbol | str] = {node.index: node for node in operations}
         # Calls stand outside of all conditions: interpretation makes each of them every time.
         items |= {
-            call.results[0].index: _statement_of_call(number, call, names)
+            call.results[0].index: f"{_listed(call.results, names)} = "
+            f"f{number}({_listed(call.arguments, names)})"
             for number, call in enumerate(calls)
             if len(call.results)
         }
@@ -327,12 +328,6 @@ def _listed(values: Iterable[Any], names: dict[int, str]) -> str:
     """Write a list of expressions or numbers."""
     texts = [names[v.index] if isinstance(v, scalars.Symbol) else repr(float(v)) for v in values]
     return f"[{', '.join(texts)}]"
-
-
-def _statement_of_call(number: int, call: Call, names: dict[int, str]) -> str:
-    """Write a call."""
-    results = _listed(call.results, names)
-    return f"{results} = f{number}({_listed(call.arguments, names)})"
 
 
 def _program(
