@@ -12,10 +12,9 @@ The rules of a step, exactly, so that another implementation can take the same s
    is approximated anew for each try, within its h, by ``(4 a - b) / (2 δ)`` with
    ``a = f(t + δ, x) - f(t, x)`` and ``b = f(t + 2δ, x) - f(t, x)``, where δ is what floating-point
    numbers make of ``h / 100``, namely ``(t + h / 100) - t``. If a vanishes, the derivative does.
-3. The stages are those of `flexure.solvers.integration.methods.tableaus.RosenbrockTableau`. A try
-   ends with
-the first
-   one that is not finite.
+3. The stages are those of
+   `flexure.solvers.integration.methods.tableaus.RosenbrockTableau`. A try ends with the first one
+   that is not finite.
 4. The norm of the error e of the new state x⁺ is the root mean square of its entries e_i divided
    by ``atol_i + rtol_i max(|x_i|, |x⁺_i|)``.
 5. A try is good if the norm is below 1 and f is finite at its end. The step wanted next is ``|h|``
