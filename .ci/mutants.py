@@ -155,7 +155,7 @@ MODULES: dict[str, tuple[list[str], list[str]]] = {
     "preconditions": (
         [
             "solvers/native/programs/preconditions.py",
-            "solvers/simulation/native_runs/native_conditions.py",
+            "solvers/simulation/native_runs/native_eligibility.py",
         ],
         [
             "solvers/native/test_preconditions.py",
@@ -167,7 +167,7 @@ MODULES: dict[str, tuple[list[str], list[str]]] = {
 
 _SHARING = {
     "jobs": ("shared_derivatives", "code_levels", "jobs", "repetition", "job_loops"),
-    "families": ("diagram_walk", "families", "block_trace", "structural_key", "value_columns"),
+    "families": ("diagram_walk", "families", "structural_key", "value_columns"),
 }
 #: A wrong number of any of them shows in the numbers of all.
 MODULES |= {

@@ -12,7 +12,7 @@ their symbols, and refuse what is no number, by what is here:
     A root system: a store as any other, with all symbols in it from the beginning. Everything that
     is compiled or read as expressions comes from it: the trace that goes on where a block cannot
     be traced (`flexure.solvers.tracing.interpreted_blocks`), and the trace of one block in place
-    of all that are alike (`flexure.solvers.native.sharing.families.block_trace`), which is a root
+    of all that are alike (`flexure.solvers.native.sharing.families.families`), which is a root
     by itself.
 """
 

@@ -16,11 +16,8 @@ from flexure.diagrams.values.tables import Table
 class Report:
     """Collects the findings of a command, prints them, and writes files.
 
-    Parameters
-    ----------
-    arguments : argparse.Namespace
-        With ``json`` (whether to print one JSON object instead of lines) and ``out`` (a folder
-        for files, or None).
+    With ``json``, it prints one JSON object instead of lines. Files go to the folder ``out``, if
+    there is one.
     """
 
     def __init__(self, arguments: Namespace) -> None:

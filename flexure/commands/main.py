@@ -21,18 +21,10 @@ from flexure.diagrams.checks.errors import FlexureError
 
 
 def main(words: Sequence[str] | None = None) -> int:
-    """Carry out one command.
+    """Carry out one command, by default that of this process, and return its exit code.
 
-    Parameters
-    ----------
-    words : sequence of str, optional
-        The words after ``flexure``; those of this process by default.
-
-    Returns
-    -------
-    int
-        The exit code: 0 done, 1 an error of the model or the library, 2 invalid arguments, 3 done
-        with findings, 130 interrupted, 141 the output is closed, 143 terminated; see `codes`.
+    The code is 0 done, 1 an error of the model or the library, 2 invalid arguments, 3 done with
+    findings, 130 interrupted, 141 the output is closed, 143 terminated; see `codes`.
     """
     for stream in (sys.stdout, sys.stderr):
         reconfigure = getattr(stream, "reconfigure", None)

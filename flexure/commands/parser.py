@@ -231,10 +231,7 @@ def _point(parser: ArgumentParser) -> None:
 
 def _linearize(parser: ArgumentParser) -> None:
     for name, about in (
-        (
-            "inputs",
-            "free inputs, parameters, or ports on wires; all inputs if omitted",
-        ),
+        ("inputs", "free inputs, parameters, or ports on wires; all inputs if omitted"),
         ("outputs", "ports; all outputs if omitted"),
         ("openings", "ports on wires that are opened"),
     ):

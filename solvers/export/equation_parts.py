@@ -41,14 +41,10 @@ OPERATORS = {
 
 
 def calls(one: str, two: str, prefix: str = "") -> dict[str, str]:
-    """Return patterns of calls by operation.
+    """Return patterns of calls by operation, with one operand and with two.
 
-    Parameters
-    ----------
-    one, two : str
-        Operations with one operand and with two, as ``"sqrt arcsin=asin"`` where names differ.
-    prefix : str
-        With what all names begin.
+    Operations are words, ``"sqrt arcsin=asin"`` where names differ. All names begin with
+    ``prefix``.
     """
     found = {}
     for words, operands in ((one, "({})"), (two, "({}, {})")):
@@ -87,14 +83,9 @@ class Part:
 class Plan:
     """Parts that compute groups of expressions, which share what they have in common.
 
-    Attributes
-    ----------
-    parts : list of Part
-        What each function computes. Results of all groups are numbered end to end.
-    needs : list of list of int
-        For each group the parts that compute it, in their order.
-    handed : dict
-        Where parts hand results on in the environment, by index of the node.
+    Results of all groups are numbered end to end. ``needs`` are, for each group, the parts that
+    compute it, in their order; ``handed`` is where in the environment parts hand results on, by
+    index of the node.
     """
 
     parts: list[Part]
@@ -103,18 +94,10 @@ class Plan:
 
 
 def plan_parts(groups: Sequence[Sequence[Any]], environment: Environment, chunk: int) -> Plan:
-    """Cut groups of expressions into parts, of which some may be asked for alone.
+    """Cut groups of expressions of one trace into parts of ``chunk`` operations.
 
-    Later groups use the results of earlier ones, and then need their functions.
-
-    Parameters
-    ----------
-    groups : sequence of sequence
-        Expressions of one trace, or numbers.
-    environment : Environment
-        Knows where the inputs are, and gives room to what parts hand on.
-    chunk : int
-        Operations per part.
+    Some groups may be asked for alone. Later groups use the results of earlier ones, and then need
+    their functions. The environment gives room to what parts hand on.
     """
     parts: list[Part] = []
     part_of = dict.fromkeys(environment.places, _NO_PART)
@@ -155,16 +138,8 @@ def _handed_on(
 class PartWriter:
     """Writes the statements of one part; a target derives from it.
 
-    Attributes
-    ----------
-    operators : mapping
-        Operations whose operands need parentheses, as patterns, by name.
-    calls : mapping
-        All others.
-    truth : str
-        The pattern of a number as a truth value.
-    choice : str
-        The pattern of a truth value as a number.
+    Patterns of operations are in ``operators``, where operands need parentheses, and in ``calls``.
+    ``truth`` is the pattern of a number as a truth value, ``choice`` that of the reverse.
     """
 
     operators: ClassVar[Mapping[str, str]]

@@ -67,16 +67,9 @@ class Code:
 class KernelText(Reading):
     """Writes one kernel for one choice of static parameters, in a language with one lane.
 
-    Attributes
-    ----------
-    same : dict
-        Functions that return one of their arguments, and which one.
-    calls : dict
-        Names of functions of numbers that the target has.
-    order : dict
-        How comparisons are written.
-    indent : str
-        With what lines inside of a block begin.
+    ``same`` are functions that return one of their arguments, and which one; ``calls`` the names of
+    functions of numbers that the target has; ``order`` how comparisons are written; ``indent`` is
+    what lines inside of a block begin with.
     """
 
     same: ClassVar[dict[Any, int]] = {any_lane: 0, lane: 0, with_lane: 2}

@@ -14,14 +14,7 @@ from typing import Any
 from flexure.solvers.export.model_equations import Closing
 from flexure.solvers.export.run_tables import rooms
 from flexure.solvers.native.kernels.parts.arithmetic import INFINITY, copy, larger, smaller
-from flexure.solvers.native.language.language import (
-    Floats,
-    Functions,
-    Ints,
-    Structure,
-    sqrt,
-    where,
-)
+from flexure.solvers.native.language.language import Floats, Functions, Ints, Structure, sqrt, where
 
 EXACT = True
 

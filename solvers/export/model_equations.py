@@ -102,53 +102,18 @@ class Closing:
 class ModelEquations:
     """Everything that a root system computes, as expressions of one trace.
 
-    Parameters
-    ----------
-    context : Context
-        A root context, whose values decide whether the trace gives the numbers of the equations.
-    signals : sequence of str or Handle, optional
-        The signals; all that can be traced when omitted.
-    target : str, optional
-        What they are written as, for messages.
-    fixed : callable, optional
-        The parameters that keep their values, by a function of key; none when omitted.
+    The values of the root context decide whether the trace gives the numbers of the equations.
+    ``signals`` are all that can be traced when omitted, and ``left_out`` then says by path why one
+    is missing. ``target`` names the language in messages; ``fixed`` tells by key which parameters
+    keep their values.
 
-    Attributes
-    ----------
-    context : Context
-        As above.
-    discrete : DiscretePlaces
-        Where the discrete values are.
-    derivatives : list
-        Time derivatives of the states.
-    timed : bool
-        Whether they depend on time.
-    jacobian : ModelJacobian or None
-        Their derivatives by the states; None where these would be too long.
-    no_jacobian : str
-        Why there is none.
-    clocks : list of Periodic
-        Periodic triggers.
-    witnesses : list of Witness
-        Triggers with witness functions.
-    witness_values : list
-        What these functions compute.
-    deviations : list
-        How far states are from where blocks declare that they belong.
-    projected : list
-        The states, moved there; empty without deviations.
-    events : list of ModelEvent
-        In the order in which they run when they are due together.
-    breaks : list
-        The next break time of each block that has some.
-    starts : list of tuple
-        What motions may begin with: in words, the value, and the largest one.
-    closings : list of Closing
-        Of each mechanism with loops, what it takes to put it together.
-    signals : list of ModelSignal
-        The signals.
-    left_out : dict
-        Why a signal cannot be had, by path; only where all were asked for.
+    ``timed`` is whether derivatives depend on time, ``no_jacobian`` why there is no ``jacobian``:
+    it would be too long. ``deviations`` are how far states are from where blocks declare that they
+    belong, and ``projected`` the states, moved there; empty without deviations. ``events`` are in
+    the order in which they run when they are due together. ``breaks`` are the next break times of
+    the blocks that have some. ``starts`` is what motions may begin with: in words, the value, and
+    the largest one. ``closings`` are, of each mechanism with loops, what it takes to put it
+    together.
     """
 
     def __init__(

@@ -54,13 +54,7 @@ class ModelJacobian:
 
     @classmethod
     def of(cls, derivatives: Sequence[Any]) -> ModelJacobian:
-        """Differentiate all derivatives.
-
-        Raises
-        ------
-        TraceError
-            When that is too long.
-        """
+        """Differentiate all derivatives, or raise `TraceError` where that is too long."""
         keys: list[Key] = [((STATE, 0, 0), k) for k in range(len(derivatives))]
         if jacobian_length(derivatives, keys) > _LONG:
             return cls._along_directions(derivatives, keys)

@@ -28,16 +28,8 @@ class ModelValues:
     An environment begins with the discrete values, then come all parameters, and then the free
     inputs.
 
-    Parameters
-    ----------
-    context : Context
-        A root context with the values.
-    equations : ModelEquations
-        Its equations.
-    environment : Environment
-        Gets places for all of them.
-    fixed : collection of str, optional
-        Paths of the parameters that keep their values, and get none.
+    The environment gets places for all of them, but for parameters with the paths ``fixed``, which
+    keep their values.
     """
 
     def __init__(

@@ -14,12 +14,7 @@ from flexure.solvers.export.model_equations import ModelEquations, ModelEvent
 from flexure.solvers.native.kernels.parts.clocks import ClockData
 from flexure.solvers.native.kernels.parts.linear_solves import FactorData, LinearData
 from flexure.solvers.native.kernels.parts.manifold import ManifoldData
-from flexure.solvers.native.kernels.parts.run import (
-    StepData,
-    SystemData,
-    ToleranceData,
-    UpdateData,
-)
+from flexure.solvers.native.kernels.parts.run import StepData, SystemData, ToleranceData, UpdateData
 from flexure.solvers.native.kernels.parts.run_samples import WitnessData
 from flexure.solvers.native.kernels.parts.zero_search import SEARCH_SIZE
 from flexure.solvers.native.kernels.runs.advance import DISCRETE, UNRESTRICTED
@@ -34,12 +29,7 @@ class Room(int):
 def run_tables(equations: ModelEquations, n: int) -> dict[Any, dict[str, Any]]:
     """Return numbers, constant arrays (lists) and lengths of others (`Room`), by structure.
 
-    Parameters
-    ----------
-    equations : ModelEquations
-        What the model computes.
-    n : int
-        The number of states; where a model has none, a run may have one, which rests.
+    ``n`` is the number of states; where a model has none, a run may have one, which rests.
     """
     count = len(equations.deviations)
     manifold: dict[str, Any] = {"count": count, "coded": 1, "discrete": 0, "farthest": math.inf}

@@ -14,10 +14,10 @@ from flexure.solvers.integration.methods.methods import is_implicit, option_name
 from flexure.solvers.simulation.events.agenda import Entry
 from flexure.solvers.simulation.run_control.diagnosis import (
     explain_non_finite,
+    judge_record,
     name_fastest,
     name_jump,
 )
-from flexure.solvers.simulation.run_control.early_termination import judge_record
 
 if TYPE_CHECKING:
     from flexure.solvers.integration.guard.integration import Segment, Stop, TakenStep
@@ -29,14 +29,8 @@ if TYPE_CHECKING:
 class Motion:
     """Carries the continuous state of a simulation up to a stop.
 
-    Parameters
-    ----------
-    simulation : SimulationState
-        What moves.
-    stop : float
-        The time to reach, unless a witness event or the end of a single step comes first.
-    dense_publishes : bool
-        Whether periodic publishes read the interpolants of steps.
+    That is the time to reach, unless a witness event or the end of a single step comes first. With
+    ``dense_publishes``, periodic publishes read the interpolants of steps.
     """
 
     def __init__(self, simulation: SimulationState, stop: float, *, dense_publishes: bool) -> None:
@@ -54,12 +48,8 @@ class Motion:
     def run(self, *, left_limit: bool, stretch: bool) -> list[Entry]:
         """Integrate and return the witness events at the end.
 
-        Parameters
-        ----------
-        left_limit : bool
-            Whether equations jump at the stop, so that they are evaluated just before it.
-        stretch : bool
-            Whether the last fixed step may be slightly longer to land on the stop.
+        With ``left_limit``, equations jump at the stop, and are evaluated just before it. With
+        ``stretch``, the last fixed step may be slightly longer to land on the stop.
         """
         from flexure.solvers.integration.guard.integration import integrate
 

@@ -14,7 +14,7 @@ from flexure.solvers.integration.methods.methods import is_fixed_step
 from flexure.solvers.results.records.history import Unmoved
 from flexure.solvers.simulation.events.agenda import Entry
 from flexure.solvers.simulation.integrator_run import Motion
-from flexure.solvers.simulation.run_control.early_termination import give_up_slow, judge_record
+from flexure.solvers.simulation.run_control.diagnosis import give_up_slow, judge_record
 
 if TYPE_CHECKING:
     from flexure.solvers.simulation.run_control.simulation_state import SimulationState

@@ -9,6 +9,7 @@ each of them corresponds to less than ten seconds.
 
 from __future__ import annotations
 
+from flexure.diagrams.checks.arguments import require_that
 from flexure.diagrams.checks.errors import TraceError
 
 #: Of a trace: operations, inputs and constants, those included that turn out to be superfluous.
@@ -25,9 +26,5 @@ JACOBIAN_STATEMENTS = 100_000
 
 def refuse_beyond(bound: int, count: int, what: str) -> None:
     """Refuse to compile more operations than a bound."""
-    if count > bound:
-        raise TraceError(
-            f"Cannot compile {what} of {count} operations in reasonable time",
-            expected=f"at most {bound}",
-            found=str(count),
-        )
+    attempt = f"Cannot compile {what} of {count} operations in reasonable time"
+    require_that(count <= bound, attempt, f"at most {bound}", str(count), error=TraceError)

@@ -38,12 +38,7 @@ _PATIENCE = 1000  # evaluations that straight-line code may hand back before it 
 class Derivatives:
     """Time derivatives of everything below a root context, as a function of time and state.
 
-    Parameters
-    ----------
-    store : Store
-        The values of the root context; evaluation by interpretation moves them.
-    compiled : bool
-        Whether the equations may be traced and compiled.
+    Evaluation by interpretation moves the values of the store.
     """
 
     def __init__(self, store: Store, *, compiled: bool) -> None:

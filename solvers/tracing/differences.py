@@ -27,22 +27,8 @@ def difference_jacobian(
     Each state is moved by ``1.5e-8 max(|x_j|, 1e-3)`` in the direction in which it is about to
     move anyway, and in the other direction if the first leads out of the domain of the equations.
 
-    Parameters
-    ----------
-    rhs : callable
-        The right-hand side ``f(t, x)``.
-    t : float
-        Time, in seconds.
-    x : ndarray, shape (n,)
-        State.
-    xdot : ndarray, shape (n,)
-        The derivative ``f(t, x)``, known already.
-
-    Returns
-    -------
-    ndarray, shape (n, n)
-        Accurate to about eight digits for a smooth ``f``. A column holds NaN or infinity if the
-        equations cannot be evaluated on either side.
+    ``xdot`` is ``f(t, x)``. For a smooth ``f``, about eight digits are right. A column holds NaN or
+    infinity if the equations cannot be evaluated on either side.
 
     Examples
     --------
@@ -92,21 +78,8 @@ def without_jumps(
     error of its state, is compared with the change that there is. Where that is much smaller, the
     slope beyond the jump takes its place.
 
-    Parameters
-    ----------
-    rhs : callable
-        The right-hand side ``f(t, x)``.
-    jacobian : ndarray, shape (n, n)
-        The Jacobian; it is left as it is.
-    t : float
-        Time, in seconds.
-    x, tolerated : ndarray, shape (n,)
-        State, and its tolerated error.
-
-    Returns
-    -------
-    ndarray, shape (n, n)
-        A smooth ``f`` costs one evaluation, and one more for each column that is checked.
+    ``tolerated`` are the errors of the state. The Jacobian is left as it is. A smooth ``f`` costs
+    one evaluation, and one more for each column that is checked.
 
     Examples
     --------

@@ -68,18 +68,9 @@ def compressed(matrix: FloatArray) -> csc_array:
 
 
 class JacobianCode:
-    """Partial derivatives of expressions as code, for all contexts of their system.
+    """Partial derivatives of expressions by inputs of a trace, for all contexts of their system.
 
-    Parameters
-    ----------
-    expressions : sequence
-        Expressions of a trace, or numbers.
-    keys : sequence
-        The inputs of the trace by which they are differentiated.
-    num_states : int
-        Number of states of the system.
-    often : bool
-        Whether they will be evaluated so often that code pays from the first time on.
+    ``often`` is whether they will be evaluated so often that code pays from the first time on.
     """
 
     def __init__(
@@ -124,13 +115,8 @@ class JacobianCode:
 class ExactJacobian:
     """Partial derivatives of expressions, as a function of time and state.
 
-    Parameters
-    ----------
-    store : Store
-        The values of the root context; parameters and inputs are read whenever they change, time
-        and state are neither read nor changed.
-    code : JacobianCode
-        The derivatives, from a trace of its system.
+    Parameters and inputs of the store are read whenever they change; its time and state are neither
+    read nor changed.
     """
 
     def __init__(self, store: Store, code: JacobianCode) -> None:

@@ -161,15 +161,7 @@ def _reason(error: Exception) -> str:
 
 
 class Interpreter:
-    """Makes the calls of a trace in the store of a run.
-
-    Parameters
-    ----------
-    store : Store
-        The values of the root context; every evaluation moves them.
-    calls : sequence of Call
-        The calls of a trace.
-    """
+    """Makes the calls of a trace in the store of a run, whose values every evaluation moves."""
 
     def __init__(self, store: Store, calls: Sequence[Call]) -> None:
         self._store = store

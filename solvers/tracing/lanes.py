@@ -50,13 +50,7 @@ _AT_ONCE = 8192  # lanes whose intermediate values stay in the cache of a proces
 
 
 class Lanes:
-    """Expressions of a trace, to be computed for many lanes at once.
-
-    Parameters
-    ----------
-    expressions : sequence
-        Expressions of one trace, or numbers.
-    """
+    """Expressions of a trace, to be computed for many lanes at once."""
 
     def __init__(self, expressions: Sequence[Any]) -> None:
         self._expressions = list(expressions)
@@ -64,19 +58,10 @@ class Lanes:
         self.keys = sorted(cast("set[Key]", scalars.sources(self._expressions)))
 
     def evaluate(self, store: Store, lanes: Mapping[Key, FloatArray]) -> FloatArray:
-        """Compute all expressions in all lanes.
+        """Compute all expressions in all lanes: a row for each expression, shape (n, k).
 
-        Parameters
-        ----------
-        store : Store
-            Parameters, discrete states and fixed inputs that are the same in all lanes.
-        lanes : mapping
-            The other inputs of the trace, and always time, by key: arrays of shape (k,).
-
-        Returns
-        -------
-        ndarray, shape (n, k)
-            A row for each expression.
+        ``store`` holds parameters, discrete states and fixed inputs that are the same in all lanes,
+        ``lanes`` the other inputs of the trace, and always time, by key: arrays of shape (k,).
         """
         same = {key: number_behind(store, key) for key in self.keys if key not in lanes}
         count = len(lanes[TIME_KEY])
@@ -109,13 +94,7 @@ class Batch(Protocol):
 
 
 class BatchReader:
-    """Reads signals of one root system over batches; what is traced once serves again.
-
-    Parameters
-    ----------
-    system : System
-        The root system.
-    """
+    """Reads signals of one root system over batches; what is traced once serves again."""
 
     def __init__(self, system: System) -> None:
         self._layout = system.layout

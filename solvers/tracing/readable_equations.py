@@ -226,14 +226,7 @@ def brief_equation(
 ) -> Equation:
     """Write down an equation for people: with names of parts, and without constant zeros.
 
-    Parameters
-    ----------
-    system : System
-        A block.
-    handle : OutputPort, ContinuousState or CacheEntry
-        What is computed.
-    parts : sequence of CacheEntry
-        What is computed elsewhere, and has its name here.
+    The ``parts`` are computed elsewhere, and have their names here.
     """
     entries = simplify(_read(system.layout, handle, parts))
     return _written(system.layout, handle, entries, range(len(entries)), shorten=False)
@@ -386,19 +379,25 @@ def _endings(path: str) -> list[str]:
 # Lines -------------------------------------------------------------------------------------------
 
 
+def _rows(
+    heads: Sequence[str], written: Written, first: str, others: str = ""
+) -> list[tuple[str, str]]:
+    """Return both sides of all equations, and of the definitions, the first one behind a word."""
+    definitions = [
+        (f"{others if k else first}{name}", right)
+        for k, (name, right) in enumerate(written.definitions)
+    ]
+    return [*zip(heads, written.results, strict=True), *definitions]
+
+
 def _text(heads: Sequence[str], written: Written) -> str:
     """Put one equation per line, and the definitions below."""
-    lines = [f"{head} = {result}" for head, result in zip(heads, written.results, strict=True)]
-    for k, (name, definition) in enumerate(written.definitions):
-        lines.append(f"{'      ' if k else 'where '}{name} = {definition}")
-    return "\n".join(lines)
+    return "\n".join(map(" = ".join, _rows(heads, written, "where ", "      ")))
 
 
 def _latex(heads: Sequence[str], written: Written) -> str:
     """Align the equations and the definitions below, if there is more than one line."""
-    rows = [*zip(heads, written.results, strict=True)]
-    for k, (name, definition) in enumerate(written.definitions):
-        rows.append((name if k else rf"\text{{where }} {name}", definition))
+    rows = _rows(heads, written, r"\text{where } ")
     if len(rows) == 1:
         return " = ".join(rows[0])
     lines = " \\\\\n".join(f"{head} &= {result}" for head, result in rows)
@@ -407,9 +406,7 @@ def _latex(heads: Sequence[str], written: Written) -> str:
 
 def _mathml(heads: Sequence[str], written: Written) -> str:
     """Align the equations and the definitions below at their equals signs."""
-    rows = [*zip(heads, written.results, strict=True)]
-    for k, (name, definition) in enumerate(written.definitions):
-        rows.append((name if k else f"<mtext>where&#xa0;</mtext>{name}", definition))
+    rows = _rows(heads, written, "<mtext>where&#xa0;</mtext>")
     lines = (
         f'<mtr><mtd style="text-align:right">{head}</mtd>'
         f'<mtd style="text-align:left"><mo>=</mo>{text}</mtd></mtr>'

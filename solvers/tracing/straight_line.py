@@ -72,14 +72,8 @@ _PATTERNS = {
 class StraightLine:
     """Compiled derivatives of one root system, or other expressions of its trace.
 
-    Parameters
-    ----------
-    expressions : list
-        Expressions or numbers.
-    num_states : int, optional
-        Number of states of the system; that of the expressions when omitted.
-    calls : sequence of Call
-        The interpreted calculations of the trace.
+    There are as many states as expressions unless ``num_states`` says how many. ``calls`` are the
+    interpreted calculations of the trace.
     """
 
     def __init__(
@@ -97,7 +91,8 @@ class StraightLine:
         items: dict[int, scalars.Symbol | str] = {node.index: node for node in operations}
         # Calls stand outside of all conditions: interpretation makes each of them every time.
         items |= {
-            call.results[0].index: _statement_of_call(number, call, names)
+            call.results[0].index: f"{_listed(call.results, names)} = "
+            f"f{number}({_listed(call.arguments, names)})"
             for number, call in enumerate(calls)
             if len(call.results)
         }
@@ -131,12 +126,7 @@ class StraightLine:
     def bind(self, store: Store, functions: Sequence[Callable[..., Any]] = ()) -> Function:
         """Return the expressions as a function, with the present parameters and inputs.
 
-        Parameters
-        ----------
-        store : Store
-            The values of the root context.
-        functions : sequence of callable
-            The functions of the `Interpreter` of the calls.
+        ``functions`` are those of the `Interpreter` of the calls.
         """
         return self._bind([number_behind(store, key) for key in self._keys], functions)
 
@@ -338,12 +328,6 @@ def _listed(values: Iterable[Any], names: dict[int, str]) -> str:
     """Write a list of expressions or numbers."""
     texts = [names[v.index] if isinstance(v, scalars.Symbol) else repr(float(v)) for v in values]
     return f"[{', '.join(texts)}]"
-
-
-def _statement_of_call(number: int, call: Call, names: dict[int, str]) -> str:
-    """Write a call."""
-    results = _listed(call.results, names)
-    return f"{results} = f{number}({_listed(call.arguments, names)})"
 
 
 def _program(

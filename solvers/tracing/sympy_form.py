@@ -19,17 +19,8 @@ def sympy_expressions(outputs: Iterable[Any], names: Mapping[Any, str]) -> list[
     rounding: ``x - x`` is zero. Where NumPy gives NaN because a result would not be real, such as
     the root of a negative number, SymPy goes on with a complex number.
 
-    Parameters
-    ----------
-    outputs : iterable of Symbol or float
-        Expressions and numbers.
-    names : mapping
-        What the symbol of each input is called, by its key.
-
-    Raises
-    ------
-    MissingExtraError
-        SymPy is not installed.
+    ``names`` are what the symbols of inputs are called, by key. Raises `MissingExtraError` where
+    SymPy is not installed.
     """
     sympy = import_sympy()
     return translated(

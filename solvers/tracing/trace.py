@@ -46,10 +46,7 @@ _T = TypeVar("_T")
 def trace_derivatives(layout: Layout) -> list[Any]:
     """Return the time derivative of every state of a root system as an expression or a number.
 
-    Raises
-    ------
-    TraceError
-        When some block cannot be traced; the text names it.
+    Raises `TraceError` when some block cannot be traced; the text names it.
     """
     return list(trace(layout, Store.time_derivatives))
 

@@ -42,16 +42,9 @@ _MOVE = 1e-12  # of states: what numbers change by it is rounding
 def agree(found: npt.ArrayLike, expected: FloatArray, terms: FloatArray | None = None) -> bool:
     """Return whether a trace gives the numbers of the equations, up to rounding.
 
-    Parameters
-    ----------
-    found : array_like
-        What was made of the trace gives.
-    expected : ndarray
-        What the equations give.
-    terms : ndarray, optional
-        Sizes of the terms that each number is a sum of; NaN where they are not known. By default,
-        they are taken to be as large as the largest of the numbers, and 1 at the least: terms that
-        cancel in one equation are as a rule seen in another.
+    ``terms`` are sizes of the terms that each number is a sum of; NaN where they are not known. By
+    default, they are taken to be as large as the largest of the numbers, and 1 at the least: terms
+    that cancel in one equation are as a rule seen in another.
     """
     if terms is None:
         scale = np.max(np.abs(expected), initial=_LEAST, where=np.isfinite(expected))
@@ -70,14 +63,8 @@ def agrees_at(
 ) -> bool:
     """Return whether the code of a trace agrees at states, where forces of any size may cancel.
 
-    Parameters
-    ----------
-    values : callable
-        What was made of the trace, as a function of the states.
-    x : ndarray
-        The states at hand.
-    expected : ndarray
-        What the equations give there.
+    ``values`` is what was made of the trace, as a function of the states; the equations give the
+    ``expected`` numbers at the states ``x``.
     """
     found = np.array(values(x), dtype=float)
     if agree(found, expected):
@@ -97,32 +84,18 @@ def agrees_at(
 def sizes_of_terms(slopes: npt.ArrayLike, point: FloatArray) -> FloatArray:
     """Return about how large the terms are that numbers are sums of.
 
-    Parameters
-    ----------
-    slopes : array_like, shape (m, n)
-        Derivatives of the numbers.
-    point : ndarray, shape (n,)
-        By what they are differentiated. Zeros count as thousandths, since they are as a rule
-        differences: a stiff spring that is not stressed has forces that cancel.
+    ``slopes``, of shape (m, n), are derivatives of the numbers at ``point``, of shape (n,). Zeros
+    there count as thousandths, since they are as a rule differences: a stiff spring that is not
+    stressed has forces that cancel.
     """
     sizes: FloatArray = np.abs(slopes) @ (np.abs(point) + _LEAST_KNOWN)
     return sizes
 
 
 def interpreted_numbers(store: Store, signals: Iterable[Any] = ()) -> FloatArray | None:
-    """Return the time derivatives and then some signals, interpreted.
+    """Return the time derivatives and then some signals, interpreted; None where that is refused.
 
-    Parameters
-    ----------
-    store : Store
-        The values at hand.
-    signals : iterable of array_like
-        A generator that evaluates the signals.
-
-    Returns
-    -------
-    ndarray or None
-        None where an evaluation is refused.
+    The iterable is a generator that evaluates the signals.
     """
     try:
         with np.errstate(all="ignore"):

@@ -25,14 +25,8 @@ def metrics_of(
 ) -> dict[str, Metric]:
     """Return metrics by their labels.
 
-    Parameters
-    ----------
-    calls : sequence of Call
-        The metrics to compute. A step metric without parentheses applies to the signals.
-    system : System
-        What will run.
-    signals : sequence of str or None
-        The signals that were named; with none, it is the only output of the system.
+    A step metric without parentheses applies to the signals that were named, or, with none, to the
+    only output of the system.
     """
     from flexure import metrics
     from flexure.solvers.results.measures.step_characteristics import StepInfo

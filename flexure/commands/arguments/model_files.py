@@ -36,15 +36,8 @@ class Model:
 def load_model(arguments: Namespace) -> Model:
     """Build the system of a model file, and set what is to be set in a context of it.
 
-    Parameters
-    ----------
-    arguments : argparse.Namespace
-        With ``model``, ``context``, ``params`` and ``set``.
-
-    Raises
-    ------
-    FlexureError
-        When there is no such file or function, it makes no system, or a value is refused.
+    Reads ``model``, ``context``, ``params`` and ``set``. Raises `FlexureError` where there is no
+    such file or function, it makes no system, or a value is refused.
     """
     word = arguments.model
     file, name = _parts(word)

@@ -95,7 +95,5 @@ def distribution(call: Call, path: str) -> Any:
         shapes = [*(family.shapes or "").split(", "), "loc=0"]
         shapes += ["scale=1"] if isinstance(family, stats.rv_continuous) else []
         raise ValueRefusedError(
-            attempt,
-            expected=f"{call.name}({', '.join(filter(None, shapes))})",
-            found=call.text,
+            attempt, expected=f"{call.name}({', '.join(filter(None, shapes))})", found=call.text
         ) from error

@@ -49,12 +49,7 @@ _MOST_DOUBTS = 8
 
 
 def advance_to(
-    m: Instance,
-    end: float,
-    rtol: float,
-    atol: float,
-    method: Static,
-    stiff_method: Static,
+    m: Instance, end: float, rtol: float, atol: float, method: Static, stiff_method: Static
 ) -> int:
     """Go on to a time by steps within a tolerance; return how that ended."""
     run, driver = m.run, m.driver

@@ -102,18 +102,7 @@ class Wanted:
 class CSource:
     """Header and source of one model.
 
-    Parameters
-    ----------
-    name : str
-        With what all names of the model begin.
-    context : Context
-        A root context with the values.
-    equations : ModelEquations
-        What the model computes.
-    wanted : Wanted
-        What is to be written.
-    fixed : collection of str
-        Paths of the parameters that keep their values.
+    All names begin with ``name``; ``fixed`` are paths of the parameters that keep their values.
     """
 
     def __init__(

@@ -90,20 +90,10 @@ class Equations:
         labels: Sequence[str] = (),
         kept: bool = False,
     ) -> None:
-        """Write a function that computes expressions.
+        """Write a function that computes expressions, which go to ``out`` in their order.
 
-        Parameters
-        ----------
-        name : str
-            Its name.
-        outputs : sequence
-            Expressions of one trace, or numbers; they go to ``out`` in their order.
-        what : str
-            What they are, for a comment.
-        labels : sequence of str
-            What each of them is, for comments; none of them need be.
-        kept : bool
-            Whether ``out`` is the environment, where later functions find them.
+        Comments say ``what`` they are, and by ``labels`` what each of them is. ``kept`` is for an
+        ``out`` that is the environment, where later functions find the results.
         """
         first = self.environment.reserve(len(outputs)) if kept else 0
         plan = plan_parts([outputs], self.environment, CHUNK)

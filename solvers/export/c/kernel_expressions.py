@@ -23,12 +23,7 @@ from flexure.solvers.native.language.language import (
     types_of,
 )
 from flexure.solvers.native.language.llvm_values import label_of
-from flexure.solvers.native.language.reading import (
-    UNKNOWN,
-    KernelError,
-    NotKnown,
-    parameters_of,
-)
+from flexure.solvers.native.language.reading import UNKNOWN, KernelError, NotKnown, parameters_of
 
 if TYPE_CHECKING:
     from flexure.solvers.export.c.kernel_functions import CModule

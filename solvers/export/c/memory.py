@@ -50,14 +50,9 @@ _FUNCTIONS: dict[Any, dict[str, Any]] = {
 class ModelMemory(Memory):
     """What is known of the memory of one model.
 
-    Parameters
-    ----------
-    equations : ModelEquations
-        What the model computes.
-    adaptive : bool
-        Whether the loops of adaptive methods run; a model without states then has one, which rests.
-    assembles : bool
-        Whether mechanisms with loops are assembled, which single precision cannot.
+    With ``adaptive``, the loops of adaptive methods run; a model without states then has one, which
+    rests. ``assembles`` is whether mechanisms with loops are assembled, which single precision
+    cannot.
     """
 
     def __init__(self, equations: ModelEquations, *, adaptive: bool, assembles: bool) -> None:

@@ -47,23 +47,10 @@ PLATFORMS = {
 
 
 def shared_library(texts: Mapping[str, str], name: str, attempt: str) -> bytes:
-    """Compile sources for a platform.
+    """Compile sources, by the names of their files, for one of `PLATFORMS`.
 
-    Parameters
-    ----------
-    texts : mapping
-        Texts of the source files and headers by their names.
-    name : str
-        One of `PLATFORMS`.
-    attempt : str
-        What fails, for messages.
-
-    Raises
-    ------
-    MissingExtraError
-        When no compiler for the platform is installed.
-    NativeCodeError
-        When the compiler refuses the sources or does not finish.
+    Messages begin with ``attempt``. Raises `MissingExtraError` where no compiler for the platform
+    is installed, `NativeCodeError` where it refuses the sources or does not finish.
     """
     wanted = PLATFORMS[name]
     command = [*_compiler(name, attempt), *OPTIONS, "-shared"]

@@ -46,20 +46,10 @@ def numbers(values: Iterable[float]) -> str:
 
 
 class Description:
-    """The description of a Functional Mock-up Unit.
+    """The description of a Functional Mock-up Unit of version "2.0" or "3.0".
 
-    Parameters
-    ----------
-    variables : Variables
-        Its variables.
-    version : str
-        "2.0" or "3.0".
-    kinds : sequence of str
-        Some of `KINDS`.
-    token : str
-        By which tools recognize the unit.
-    sources : sequence of str
-        Names of the files of source text; empty where they are not part of the archive.
+    ``kinds`` are some of `KINDS`; tools recognize the unit by ``token``; ``sources`` are the names
+    of the files of source text, none where these are not part of the archive.
     """
 
     def __init__(

@@ -74,16 +74,8 @@ class Variable:
 class Variables:
     """All variables of a model.
 
-    Parameters
-    ----------
-    model : CModel
-        The model.
-    arrays : bool
-        Whether there are variables of several numbers; else each number is a variable.
-    outputs : collection of str
-        Paths of the signals that are outputs; the other ones are local variables.
-    settable : collection of str
-        Paths of the parameters and inputs that are variables.
+    Without ``arrays``, each number is a variable. Signals whose paths are not in ``outputs`` are
+    local variables; of parameters and inputs, those in ``settable`` are variables.
     """
 
     def __init__(

@@ -62,16 +62,10 @@ class Parts:
 
 
 def write_function(outputs: Sequence[Any], environment: Environment, chunk: int = CHUNK) -> str:
-    """Write a function that computes expressions, as an expression of JavaScript.
+    """Write a function that computes expressions of one trace, as an expression of JavaScript.
 
-    Parameters
-    ----------
-    outputs : sequence
-        Expressions of one trace, or numbers; they go to ``out`` in their order.
-    environment : Environment
-        Knows where the inputs are, and gives room to what chunks hand on.
-    chunk : int
-        Operations per chunk.
+    They go to ``out`` in their order. The environment knows where the inputs are, and gives room to
+    what chunks of ``chunk`` operations hand on.
     """
     return in_sequence(write_parts([outputs], environment, chunk).texts)
 

@@ -131,11 +131,7 @@ class JavaScriptModel(Answer):
         environment = Environment(equations.discrete.count, equations.discrete.starts)
         values = ModelValues(context, equations, environment)
         self.info = values.info
-        start = {
-            "time": float(context.time),
-            "x": context.store.x.tolist(),
-            "env": values.numbers,
-        }
+        start = {"time": float(context.time), "x": context.store.x.tolist(), "env": values.numbers}
         self.text = "\n".join(
             [
                 "function flexureModel() {",

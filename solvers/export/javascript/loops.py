@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from flexure.diagrams.checks.errors import ValueRefusedError
+from flexure.diagrams.checks.arguments import require
 from flexure.diagrams.concurrency.threads import once
 from flexure.solvers.export.javascript.kernel_functions import (
     HELPERS,
@@ -75,10 +75,7 @@ def _loop(module: FunctionModule, method: NativeMethod) -> str:
     kernels: dict[str, tuple[Any, dict[str, Any]]] = {
         "advance": (advance.advance, {"method": method, "eventful": True}),
         "resample": (resample_all, {"method": method}),
-        "attempt": (
-            kernels_of(method).attempt_any,
-            {"tableau": method.tableau},
-        ),
+        "attempt": (kernels_of(method).attempt_any, {"tableau": method.tableau}),
     }
     for what, (kernel, statics) in kernels.items():
         module.translate(kernel, f"{name}_{what}", statics)
@@ -90,12 +87,9 @@ def _loop(module: FunctionModule, method: NativeMethod) -> str:
 
 def checked_method(method: Any) -> str:
     """Return the name of a method that has loops, or "auto"."""
-    if not isinstance(method, str) or (method != "auto" and method_name(method) not in METHODS):
-        raise ValueRefusedError(
-            "Cannot write JavaScript",
-            expected=f"'auto' or a method out of {', '.join(METHODS)}",
-            found=repr(method),
-        )
+    fits = isinstance(method, str) and (method == "auto" or method_name(method) in METHODS)
+    expected = f"'auto' or a method out of {', '.join(METHODS)}"
+    require(fits, method, "Cannot write JavaScript", expected)
     return "auto" if method == "auto" else method_name(method)
 
 

@@ -36,12 +36,7 @@ def literal(value: Any) -> str:
 def equations_text(equations: ModelEquations, environment: Environment) -> str:
     """Write the object ``equations``, whose parts `JavaScriptModel` lists.
 
-    Parameters
-    ----------
-    equations : ModelEquations
-        What they are.
-    environment : Environment
-        With the places of all values that can be set.
+    The environment has the places of all values that can be set.
     """
     fixed = environment.place_inputs(equations.expressions())
     prepared = environment.reserve(len(fixed))
@@ -80,10 +75,7 @@ def equations_text(equations: ModelEquations, environment: Environment) -> str:
         "noJacobian": literal(equations.no_jacobian),
         "clocks": literal([{"period": c.period, "offset": c.offset} for c in equations.clocks]),
         "witnesses": _object(
-            {
-                "count": str(len(equations.witnesses)),
-                "values": written(equations.witness_values),
-            }
+            {"count": str(len(equations.witnesses)), "values": written(equations.witness_values)}
         ),
         "manifold": _object(
             {

@@ -44,25 +44,10 @@ class Jump:
 def find_jump(
     rhs: Callable[[float, Array], Array], t: float, x: Array, h: float, tolerated: Array
 ) -> Jump | None:
-    """Find a jump straight ahead that leads back to itself from both sides.
+    """Find a jump of ``rhs`` straight ahead that leads back to itself from both sides.
 
-    Parameters
-    ----------
-    rhs : callable
-        The right-hand side ``f(t, x)``.
-    t : float
-        Time at the end of a step, in seconds.
-    x : ndarray, shape (n,)
-        The state there.
-    h : float
-        Length of the step, in seconds.
-    tolerated : ndarray, shape (n,)
-        Errors of the state that are tolerated.
-
-    Returns
-    -------
-    Jump or None
-        None, too, where equations refuse to be evaluated ahead of the motion.
+    ``t`` in seconds and ``x`` are the end of a step of length ``h``, and ``tolerated`` are the
+    errors of the state. None, too, where equations refuse to be evaluated ahead of the motion.
     """
     try:
         with np.errstate(all="ignore"):

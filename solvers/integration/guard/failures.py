@@ -97,28 +97,17 @@ def no_progress(
     method: Method, t: float, expected: str, found: str, rounding: str = ""
 ) -> SimulationError:
     """Say what goes on without leading anywhere, and whether that comes from rounding."""
-    if rounding:
-        return _failure(
-            NoProgressError,
-            method,
-            t,
-            expected=expected,
-            found=f"{found}: {rounding}",
-            remedy=_loosen(method),
-        )
     way_out = "loosen rtol and atol"
     if not is_implicit(method):
         way_out = f"use method='{STIFF_METHOD}', or 'ESDIRK4' of beams"
-    return _failure(
-        NoProgressError,
-        method,
-        t,
-        expected=expected,
-        found=found,
-        remedy="Check the fastest state for the cause of short steps. Equations that jump need a "
+    remedy = (
+        "Check the fastest state for the cause of short steps. Equations that jump need a "
         f"continuous transition or a fixed-step method. If they are stiff, {way_out}. If so many "
-        "steps are meant, raise max_steps",
+        "steps are meant, raise max_steps"
     )
+    if rounding:
+        found, remedy = f"{found}: {rounding}", _loosen(method)
+    return _failure(NoProgressError, method, t, expected=expected, found=found, remedy=remedy)
 
 
 def _loosen(method: Method) -> str:

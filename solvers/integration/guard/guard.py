@@ -55,29 +55,11 @@ _TINY = 1e-140  # seconds, whose square is zero
 class Guard:
     """Watches one run of one solver.
 
-    Parameters
-    ----------
-    rhs : callable
-        The right-hand side ``f(t, x)``.
-    n : int
-        Number of states.
-    method : str or type
-        The method, for the texts of errors.
-    accepted : callable
-        Called as ``accepted(solver, t_old, x_old)`` after every good step.
-    pace : Pace
-        Judges the pace.
-    limits : Limits
-        Bounds the evaluations within one step.
-    blame : callable or None
-        ``blame(t, x, xdot)`` may return a better error for a derivative that is not finite, or,
-        with ``xdot`` None, for a state that is not finite.
-    name_jump : callable
-        ``name_jump(jump)`` says what jumps, for the text of the error.
-    tolerances : tuple
-        Relative and absolute ones.
-    t_clip : float
-        The right-hand side is evaluated no later than at this time, in seconds.
+    After every good step it calls ``accepted(solver, t_old, x_old)``. ``blame(t, x, xdot)`` may
+    return a better error for a derivative that is not finite, or, with ``xdot`` None, for a state
+    that is not finite; ``name_jump(jump)`` says in errors what jumps. ``tolerances`` are the
+    relative and absolute ones. The right-hand side is evaluated no later than at ``t_clip``, in
+    seconds.
     """
 
     def __init__(
@@ -327,12 +309,8 @@ class TrialFailed(Exception):  # noqa: N818, a signal and not an error
 class GuardedSolver(OdeSolver):
     """The part that `guarded` adds to a solver class.
 
-    Attributes
-    ----------
-    h_wanted : float or None
-        The step that the solver meant to try before the last one, or None if it does not tell.
-    evaluations_before : int
-        SciPy's count of evaluations before the last step.
+    ``h_wanted`` is the step that the solver meant to try before the last one, None if it does not
+    tell; ``evaluations_before`` is SciPy's count before the last step.
     """
 
     def __init__(

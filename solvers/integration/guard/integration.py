@@ -91,10 +91,7 @@ class TakenStep:
     def dense(self) -> DenseOutput | Bent:
         """Return the interpolant of the step, made when it is first asked for.
 
-        Returns
-        -------
-        callable
-            Gives the state of shape (n,) at a time, or (n, k) at k times.
+        It gives the state of shape (n,) at a time, or (n, k) at k times.
         """
         if self._interpolant is None:
             if self._over:
@@ -162,73 +159,31 @@ def integrate(
 ) -> Segment:
     """Integrate ``ẋ = f(t, x)`` from ``t0`` to ``t_bound`` with `scipy.integrate.solve_ivp`.
 
-    Parameters
-    ----------
-    rhs : callable
-        The right-hand side ``f(t, x)``. It returns a new array of shape (n,) at each call and
-        leaves ``x`` as it is. Its exceptions pass unchanged.
-    t0, t_bound : float
-        The interval, in seconds, with ``t_bound >= t0``.
-    x0 : array_like, shape (n,)
-        Initial state, with at least one entry.
-    method : str or type
-        A name out of `flexure.solvers.integration.methods.methods.METHOD_NAMES` or a subclass of
-        `OdeSolver`.
-    rtol, atol : float or array_like of shape (n,)
-        Tolerances: the error of a step is kept below ``atol + rtol |x|``. If ``rtol`` is an array,
-        Radau and BDF use the smallest entry. Without effect for fixed steps.
-    max_step : float, optional
-        Longest step, in seconds.
-    first_step : float, optional
-        First step to try, in seconds; cut to the interval and to ``max_step``. By default the
-        method estimates it, which costs up to two evaluations.
-    options : mapping, optional
-        Further options of the method, such as ``step`` of the fixed-step methods.
-    jac : callable, optional
-        The Jacobian ``jac(t, x)``, dense or sparse, for implicit methods; others do not need it.
-    on_step : callable, optional
-        Called with a `TakenStep` after each step. Returns None to go on or a `Stop` to end the run.
-    keep_dense : bool, optional
-        Keep the interpolant of every step.
-    blame : callable, optional
-        ``blame(t, x, xdot)`` may return an error that names the culprit of a derivative that is
-        not finite, or None to leave the text to this function. ``xdot`` is None if it is the
-        state that is not finite.
-    name_jump : callable, optional
-        ``name_jump(jump)`` says what jumps where the motion chatters.
-    t_clip : float, optional
-        The right-hand side is evaluated at ``min(t, t_clip)``: a run that ends where the equations
-        jump in time then sees only what they are before.
-    limits : Limits, optional
-        When the run is given up.
-    pace : Pace, optional
-        Judges the pace over several runs; by default each run is judged alone.
-    project : callable, optional
-        ``project(t, x)`` returns the state with which to go on after a step, the same object where
-        it is fine. A method that cannot go on from another state ends the run there.
+    Times and steps are in seconds. ``rhs(t, x)`` returns a new array of shape (n,) at each call and
+    leaves ``x`` as it is; its exceptions pass unchanged. NumPy's floating-point warnings are off
+    meanwhile: trial points where the equations overflow are part of the search of a solver, and
+    what does not recover is an error.
 
-    Returns
-    -------
-    Segment
-        Times, states and statistics.
+    ``method`` is one of `flexure.solvers.integration.methods.methods.METHOD_NAMES` or a subclass of
+    `OdeSolver`, with its further ``options``. The error of a step is kept below
+    ``atol + rtol |x|``, except for fixed steps; Radau and BDF use the smallest entry of an array
+    ``rtol``. ``first_step`` is cut to the interval and to ``max_step``; without it, the method
+    estimates one by up to two evaluations. ``jac(t, x)``, dense or sparse, is for implicit methods.
 
-    Raises
-    ------
-    NonFiniteError
-        If a derivative or a state is not finite and no smaller step avoids it.
-    StepSizeError
-        If the step becomes too small, or the equations of an implicit step cannot be solved.
-    NoProgressError
-        If a step does not end, or steps lead nowhere.
-    EvaluationError
-        If the right-hand side returns something else than n real numbers.
-    ValueRefusedError, UnknownNameError
-        If an argument is refused. Nothing has been evaluated then.
+    ``on_step`` is called with a `TakenStep` after each step, and returns None or a `Stop`.
+    ``keep_dense`` keeps the interpolant of every step. ``blame(t, x, xdot)`` may return an error
+    that names the culprit of a derivative, or, with ``xdot`` None, of a state, that is not finite;
+    ``name_jump(jump)`` says what jumps where the motion chatters. ``f`` is evaluated at
+    ``min(t, t_clip)``: a run that ends where the equations jump in time then sees only what they
+    are before. ``limits`` say when the run is given up; ``pace`` may judge over several runs.
+    ``project(t, x)`` returns the state with which to go on after a step, the same object where it
+    is fine; a method that cannot go on from another state ends the run there.
 
-    Notes
-    -----
-    NumPy's floating-point warnings are off while the solver runs: trial points where the equations
-    overflow are part of its search, and what does not recover is an error.
+    Raises `NonFiniteError` if no smaller step avoids what is not finite, `StepSizeError` if the
+    step becomes too small or the equations of an implicit step cannot be solved, `NoProgressError`
+    if a step does not end or steps lead nowhere, `EvaluationError` if ``rhs`` returns something
+    else than n real numbers; before any evaluation, `ValueRefusedError` or `UnknownNameError` for
+    an argument.
 
     Examples
     --------

@@ -42,36 +42,16 @@ class Pace:
     One object may watch a run over many segments, between which events happen. The loops of native
     code judge by the same kernel, and write to the same marks.
 
-    Parameters
-    ----------
-    t_start, t_end : float
-        Where the run begins and ends, in seconds.
-    limits : Limits, optional
-        When it is given up.
-    deliberate : float, optional
-        Length of a step, in seconds, that is the user's wish: a fixed step, a longest step, the
-        period of a controller. Steps that are on average longer than half of it are never
-        refused, however many there are. Default: none is deliberate.
+    ``t_start`` and ``t_end`` in seconds are where the run begins and ends. ``deliberate`` is the
+    length of a step that is the user's wish, in seconds: a fixed step, a longest step, the period
+    of a controller. Steps that are on average longer than half of it are never refused, however
+    many there are.
 
-    Attributes
-    ----------
-    stride : int
-        Number of steps from one judgement to the next.
-    strides : int
-        How many have been judged.
-    left : int
-        Number of steps up to the next judgement.
-    marks : ndarray, shape (20,)
-        When the latest strides ended, in the places that
-        `flexure.solvers.integration.guard.progress_kernel` says.
-    most : float
-        The largest number of steps that may still be needed.
-    deliberate : float
-        As above.
-    looks : int
-        Number of steps to check now for chattering, see
-        `flexure.solvers.integration.guard.chattering`: those after 1, 2, 4, 8, ... strides, where a
-        thousandth of ``most`` is exceeded.
+    A judgement follows every ``stride`` steps, the next one after ``left`` steps; ``strides`` have
+    been judged, and ``marks`` are when the latest ended, in the places that
+    `flexure.solvers.integration.guard.progress_kernel` says. ``most`` is the largest number of
+    steps that may still be needed. ``looks`` is the number of steps to check now for chattering:
+    those after 1, 2, 4, 8, ... strides, where a thousandth of ``most`` is exceeded.
 
     Examples
     --------

@@ -10,31 +10,14 @@ from __future__ import annotations
 
 
 def carried_step(
-    following: float,
-    wanted: float,
-    given: float,
-    steps: int,
-    begin: float,
-    end: float,
-    stop: float,
+    following: float, wanted: float, given: float, steps: int, begin: float, end: float, stop: float
 ) -> float:
-    """Return the step with which the next motion may start.
+    """Return the step with which the next motion may start, in seconds.
 
-    Parameters
-    ----------
-    following : float
-        What the method would try after the last step, in seconds.
-    wanted : float
-        What it meant to try in the last step, before anything made that shorter.
-    given : float
-        With what the motion was told to start, which its first step may not show; zero where the
-        method chose by itself.
-    steps : int
-        Number of good steps of the motion.
-    begin, end : float
-        Where the last step began, and where it ended, in seconds.
-    stop : float
-        Where the motion had to end at the latest.
+    ``following`` is what the method would try after the last of the good ``steps``, from ``begin``
+    to ``end``; ``wanted`` what it meant to try in that, before anything made it shorter. ``given``
+    is with what the motion was told to start, which its first step may not show, or zero. The
+    motion had to end at ``stop`` at the latest.
 
     Examples
     --------

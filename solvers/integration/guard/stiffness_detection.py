@@ -61,21 +61,13 @@ WORTHWHILE = 1000.0
 
 @dataclass(frozen=True, slots=True)
 class Stiffness:
-    """What `assess` found.
+    """What `assess` found: whether a stiff method is likely to be cheaper.
 
-    Attributes
-    ----------
-    stiff : bool
-        Whether a stiff method is likely to be cheaper.
-    time_constant : float
-        Of the fastest strongly damped mode, in seconds; infinite if there is none.
-    state : int or None
-        Index of the state that takes part most in this mode.
-    ratio : float
-        Steps that stability demands of RK45 over the horizon, divided by those that following the
-        solution demands.
-    pays_from : float
-        Length of a run, in seconds, beyond which a stiff method is likely to be cheaper.
+    ``time_constant`` in seconds is that of the fastest strongly damped mode, infinite if there is
+    none; ``state`` the index of the state that takes part most in it. ``ratio`` is the number of
+    steps that stability demands of RK45 over the horizon, by that which following the solution
+    demands. ``pays_from`` is the length of a run, in seconds, from which on a stiff method is
+    likely to be cheaper.
     """
 
     stiff: bool
@@ -103,28 +95,10 @@ def assess(
 
     that is, if stability makes RK45 take five times more steps than following the solution does.
 
-    Parameters
-    ----------
-    rhs : callable
-        The right-hand side ``f(t, x)``.
-    t : float
-        Time, in seconds.
-    x : ndarray, shape (n,)
-        State. Above 300 states the answer is always that the system is not stiff.
-    horizon : float
-        Length of the run, in seconds.
-    jac : callable, optional
-        The Jacobian ``jac(t, x)``, dense or sparse. By default n + 1 evaluations approximate it.
-
-    Returns
-    -------
-    Stiffness
-        Not stiff, too, where the Jacobian is not finite.
-
-    Notes
-    -----
-    The verdict holds for the given state. Friction that is steep at rest and flat in motion is
-    stiff in the one and not in the other; that is what `StiffnessDetector` is for.
+    The horizon is the length of the run in seconds. Without ``jac(t, x)``, n + 1 evaluations
+    approximate the Jacobian. Above 300 states, and where the Jacobian is not finite, the answer is
+    "not stiff". The verdict holds for the given state: friction that is steep at rest and flat in
+    motion is stiff in the one and not in the other; that is what `StiffnessDetector` is for.
 
     Examples
     --------
@@ -183,14 +157,8 @@ class StiffnessDetector:
     Where accuracy limits the step, h ρ is well below the stability bound; where stability does,
     h ρ stays close to it, step after step [1]_.
 
-    Parameters
-    ----------
-    t_end : float
-        End of the run, in seconds.
-    run : int, optional
-        Number of suspicious steps in a row that is needed.
-    worthwhile : float, optional
-        Number of steps that must still be ahead at the present step size.
+    ``run`` is the number of suspicious steps in a row that is needed, ``worthwhile`` the number of
+    steps that must still be ahead at the present step size.
 
     References
     ----------

@@ -30,11 +30,6 @@ class DormandPrince(RK45):
     ``max(0.2, 0.9 e^(-1/5))`` times as long. The memory of the last error damps the alternation of
     bold and rejected steps where stability limits the step.
 
-    Parameters
-    ----------
-    fun, t0, y0, t_bound, max_step, rtol, atol, vectorized, first_step
-        As for `scipy.integrate.RK45`.
-
     References
     ----------
     E. Hairer, G. Wanner, "Solving Ordinary Differential Equations II", section IV.2.

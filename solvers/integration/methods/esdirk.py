@@ -42,18 +42,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.integrate import DenseOutput
 
-from flexure.solvers.integration.methods.rosenbrock import (
-    StageInterpolant,
-    TryingSolver,
-    factorized,
-    root_mean_square,
-)
+from flexure.solvers.integration.methods.rosenbrock import TryingSolver, factorized
 from flexure.solvers.integration.methods.step_control import (
     DIVERGING_RATIO,
     FAILED_ERROR,
@@ -65,12 +58,11 @@ from flexure.solvers.integration.methods.step_control import (
     RENEWING_RATIO,
 )
 from flexure.solvers.integration.methods.tableaus import ESDIRK4 as TABLEAU
-from flexure.solvers.tracing.differences import difference_jacobian
 
 Array = NDArray[np.float64]
 
 _A, _G = (tuple(np.array(row) for row in rows) for rows in (TABLEAU.A, TABLEAU.G))
-_E, _H = np.array(TABLEAU.E), np.array(TABLEAU.H)
+_E = np.array(TABLEAU.E)
 
 
 class _NotFiniteError(Exception):
@@ -80,41 +72,11 @@ class _NotFiniteError(Exception):
 class ESDIRK4(TryingSolver):
     """Diagonally implicit Runge-Kutta method of order 4(3) with six stages, for stiff mechanisms.
 
-    Parameters
-    ----------
-    fun : callable
-        The right-hand side ``f(t, x)``.
-    t0, t_bound : float
-        First and last time, in seconds. ``t_bound < t0`` integrates backwards.
-    y0 : array_like, shape (n,)
-        Initial state.
-    max_step : float, optional
-        Longest step, in seconds.
-    rtol, atol : float or array_like of shape (n,), optional
-        Tolerances: the error of a step is kept below ``atol + rtol |x|``.
-    jac : callable, optional
-        The Jacobian ``jac(t, x)`` of ``fun``, dense or sparse. By differences if omitted, with n
-        evaluations each.
-    vectorized : bool, optional
-        Whether ``fun`` takes states of shape (n, k); that is not made use of.
-    first_step : float, optional
-        First step to try, in seconds; cut to the interval.
+    Times are in seconds; ``t_bound < t0`` integrates backwards. The error of a step is kept below
+    ``atol + rtol |x|``. ``jac(t, x)`` may be dense or sparse; without it, n evaluations approximate
+    the Jacobian. ``nfev`` does not count these; ``rejected`` are the tries that were not good.
+    ``vectorized`` is part of SciPy's protocol, without effect.
 
-    Attributes
-    ----------
-    nfev, njev, nlu : int
-        Evaluations of ``fun``, without those for Jacobians by differences; Jacobians; and
-        factorizations.
-    rejected : int
-        Tries that were not good.
-
-    Raises
-    ------
-    ValueRefusedError
-        If an option is refused.
-
-    Notes
-    -----
     A step takes at least six evaluations, a Jacobian and a factorization; stiff beams that turn
     need two or three evaluations and a Jacobian for each stage. The interpolant has order 4 and
     costs none. The method damps what is too fast for its steps: of an oscillation, a step that
@@ -139,17 +101,9 @@ class ESDIRK4(TryingSolver):
 
     JACOBIANS_OF_TRIALS = True  #: one that is not finite makes the step shorter
 
-    METHOD, TABLEAU = "ESDIRK4", TABLEAU
+    METHOD, TABLEAU, H = "ESDIRK4", TABLEAU, np.array(TABLEAU.H)
 
     _solve: Callable[[Array], Array]
-
-    def _usable(self, jac: Callable[[float, Array], Any] | None) -> Callable[..., Any]:
-        """Return the Jacobian as a function of time and state."""
-        return self._difference_jacobian if jac is None else jac
-
-    def _difference_jacobian(self, t: float, x: Array) -> Array:
-        """Approximate the Jacobian where no function was given for it."""
-        return difference_jacobian(self.fun_single, t, x, self.fun(t, x))
 
     def _attempt(self, h: float) -> tuple[Array, Array, float]:
         """Return the state a step ahead, the increments of the stages, and the norm of the error.
@@ -212,16 +166,3 @@ class ESDIRK4(TryingSolver):
         if solve is None:
             raise _NotFiniteError
         self._solve = solve
-
-    def _size(self, y: Array, v: Array) -> float:
-        """Return the root mean square of a vector in units of what is tolerated."""
-        part = v / (self.atol + self.rtol * np.maximum(np.abs(self.y), np.abs(y)))
-        return root_mean_square(part)
-
-    def go_on_from(self, y: Array) -> None:
-        """Go on from another state than the last step has led to."""
-        self.y, self.f = y, self.fun(self.t, y)
-
-    def _dense_output_impl(self) -> DenseOutput:
-        """Interpolate the last step."""
-        return StageInterpolant(self, self._y_old, _H @ self._stages)

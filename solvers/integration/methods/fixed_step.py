@@ -44,20 +44,9 @@ class FixedStep(OdeSolver):
 
     A subclass implements `_advance`.
 
-    Parameters
-    ----------
-    fun : callable
-        The right-hand side ``f(t, y)``.
-    t0, t_bound : float
-        First and last time, in seconds. ``t_bound < t0`` integrates backwards.
-    y0 : array_like, shape (n,)
-        Initial state.
-    step : float
-        Step h, in seconds.
-    stretch : float, optional
-        Fraction of h by which the last step may be longer in order to end at ``t_bound``.
-    vectorized : bool, optional
-        Part of SciPy's protocol; without effect here.
+    A subclass implements `_advance`. Times are in seconds; ``t_bound < t0`` integrates backwards.
+    In order to end at ``t_bound``, the last step may be longer by the fraction ``stretch`` of
+    ``step``.
     """
 
     def __init__(
@@ -154,12 +143,7 @@ class SemiExplicitEuler(FixedStep):
     The energy of a conservative mechanical system then oscillates instead of drifting, as long as
     the step resolves every oscillation (``h ω < 2``).
 
-    Parameters
-    ----------
-    fun, t0, y0, t_bound, **options
-        As in `FixedStep`.
-    positions : array_like of int
-        Which entries of the state are positions q. There may be none.
+    ``positions`` are the indices of the states that are positions q. There may be none.
     """
 
     def __init__(
@@ -221,15 +205,8 @@ class ImplicitEuler(FixedStep):
     which the next one would not be smaller is halved until it is; steep friction makes that
     necessary. The step fails when 30 halvings do not suffice, or after 50 updates.
 
-    Parameters
-    ----------
-    fun, t0, y0, t_bound, **options
-        As in `FixedStep`.
-    jac : callable, optional
-        The Jacobian ``jac(t, y)`` of ``fun``, dense or sparse. By differences if omitted.
-    newton_rtol, newton_atol : float, optional
-        The iteration ends with an update of at most ``newton_atol + newton_rtol |y|`` in every
-        state.
+    ``jac(t, y)`` may be dense or sparse; differences replace it. The iteration ends with an update
+    of at most ``newton_atol + newton_rtol |y|`` in every state.
     """
 
     def __init__(
@@ -313,12 +290,7 @@ class GeneralizedAlpha(ImplicitEuler):
     rule, and nothing for ρ = 0, where it is BDF2. It is stable for any step in between. Newton's
     iteration is that of `ImplicitEuler`.
 
-    Parameters
-    ----------
-    fun, t0, y0, t_bound, jac, newton_rtol, newton_atol, **options
-        As in `ImplicitEuler`.
-    rho_inf : float, optional
-        The factor ρ from 0 to 1 by which a step multiplies the amplitude of the fastest modes.
+    ``rho_inf`` is the factor ρ, from 0 to 1.
 
     References
     ----------

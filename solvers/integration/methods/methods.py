@@ -69,20 +69,10 @@ METHOD_NAMES: tuple[str, ...] = tuple(_CLASSES)
 
 
 def resolve(method: str | type[OdeSolver]) -> type[OdeSolver]:
-    """Return the solver class of a method.
+    """Return the solver class of a method: one of `METHOD_NAMES`, in upper or lower case.
 
-    Parameters
-    ----------
-    method : str or type
-        A name out of `METHOD_NAMES`, in upper or lower case, or a subclass of
-        `scipy.integrate.OdeSolver`, which is returned as it is.
-
-    Raises
-    ------
-    UnknownNameError
-        If there is no method of that name.
-    ValueRefusedError
-        If the class is not an `OdeSolver`.
+    A subclass of `OdeSolver` is returned as it is. Raises `UnknownNameError` or
+    `ValueRefusedError`.
 
     Examples
     --------

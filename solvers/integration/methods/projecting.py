@@ -30,15 +30,6 @@ class Bent:
 
     With the fraction s of the step, it adds s² (3 - 2 s) times the displacement, so that it leads
     to the new end, smoothly, and with the old slopes.
-
-    Parameters
-    ----------
-    interpolant : callable
-        That of the step as the method took it.
-    t_old, t : float
-        Begin and end of the step.
-    displacement : ndarray, shape (n,)
-        By how much its end was moved.
     """
 
     def __init__(

@@ -12,10 +12,9 @@ The rules of a step, exactly, so that another implementation can take the same s
    is approximated anew for each try, within its h, by ``(4 a - b) / (2 δ)`` with
    ``a = f(t + δ, x) - f(t, x)`` and ``b = f(t + 2δ, x) - f(t, x)``, where δ is what floating-point
    numbers make of ``h / 100``, namely ``(t + h / 100) - t``. If a vanishes, the derivative does.
-3. The stages are those of `flexure.solvers.integration.methods.tableaus.RosenbrockTableau`. A try
-   ends with
-the first
-   one that is not finite.
+3. The stages are those of
+   `flexure.solvers.integration.methods.tableaus.RosenbrockTableau`. A try ends with the first one
+   that is not finite.
 4. The norm of the error e of the new state x⁺ is the root mean square of its entries e_i divided
    by ``atol_i + rtol_i max(|x_i|, |x⁺_i|)``.
 5. A try is good if the norm is below 1 and f is finite at its end. The step wanted next is ``|h|``
@@ -42,7 +41,7 @@ from scipy.linalg.lapack import dgetrf, dgetrs
 from scipy.sparse import csc_array, eye_array
 from scipy.sparse.linalg import splu
 
-from flexure.diagrams.checks.errors import ValueRefusedError
+from flexure.diagrams.checks.arguments import require_that
 from flexure.solvers.integration.methods.step_control import (
     LARGEST_ROSENBROCK_FACTOR,
     LEAST_FACTOR,
@@ -62,18 +61,18 @@ Solve = Callable[[Array], Array]
 _EPSILON = float(np.finfo(float).eps)
 
 _A, _C = (tuple(np.array(row) for row in rows) for rows in (RODAS5P.A, RODAS5P.C))
-_H = np.array(RODAS5P.H)
 
 
 class TryingSolver(OdeSolver):
     """Base class of implicit methods: options, and repetition of a step until it is accepted.
 
-    A method has a `METHOD` name, a `TABLEAU`, and `_attempt`, which tries a step. What it keeps of
-    a good one for its interpolant are the ``_stages``.
+    A method has a `METHOD` name, a `TABLEAU`, its row `H` as an array, and `_attempt`, which tries
+    a step. What it keeps of a good one for its interpolant are the ``_stages``.
     """
 
     METHOD: ClassVar[str]
     TABLEAU: ClassVar[RosenbrockTableau | DiagonallyImplicitTableau]
+    H: ClassVar[Array]
 
     def __init__(
         self,
@@ -96,7 +95,7 @@ class TryingSolver(OdeSolver):
         self.max_step = checked_step("max_step", max_step, self.METHOD)
         self.rtol = checked_tolerance("rtol", rtol, self.n, 100.0 * _EPSILON, self.METHOD)
         self.atol = checked_tolerance("atol", atol, self.n, 0.0, self.METHOD)
-        self.jac: Callable[..., Any] = self._usable(jac)
+        self.jac = self._difference_jacobian if jac is None else jac
         self.rejected = 0
         self.f = self.fun(self.t, self.y)
         if first_step is None:
@@ -115,9 +114,13 @@ class TryingSolver(OdeSolver):
         self._y_old = self.y
         self._stages = np.empty((0, self.n))
 
-    @abstractmethod
-    def _usable(self, jac: Callable[[float, Array], Any] | None) -> Callable[..., Any]:
-        """Return the Jacobian as the method calls it; by differences where none is given."""
+    def _difference_jacobian(self, t: float, x: Array) -> Array:
+        """Approximate the Jacobian where no function was given for it."""
+        return difference_jacobian(self.fun_single, t, x, self._slope_at(t, x))
+
+    def _slope_at(self, t: float, x: Array) -> Array:
+        """Return f where the Jacobian is approximated."""
+        return self.fun(t, x)
 
     def _begin_tries(self) -> None:
         """Do what all tries of a step share; here that is nothing."""
@@ -165,43 +168,28 @@ class TryingSolver(OdeSolver):
         wanted = SAFETY * math.pow(norm, -1.0 / (self.TABLEAU.error_order + 1))
         return min(LARGEST_ROSENBROCK_FACTOR, max(LEAST_FACTOR, wanted))
 
+    def _size(self, y: Array, v: Array) -> float:
+        """Return the root mean square of a vector in units of what is tolerated up to a state."""
+        return root_mean_square(v / (self.atol + self.rtol * np.maximum(abs(self.y), abs(y))))
+
+    def go_on_from(self, y: Array) -> None:
+        """Go on from another state than the last step has led to."""
+        self.y, self.f = y, self.fun(self.t, y)
+
+    def _dense_output_impl(self) -> DenseOutput:
+        """Interpolate the last step."""
+        return StageInterpolant(self, self._y_old, self.H @ self._stages)
+
 
 class Rodas5P(TryingSolver):
     """Rosenbrock method Rodas5P of order 5(4) with eight stages, for stiff systems.
 
-    Parameters
-    ----------
-    fun : callable
-        The right-hand side ``f(t, x)``.
-    t0, t_bound : float
-        First and last time, in seconds. ``t_bound < t0`` integrates backwards.
-    y0 : array_like, shape (n,)
-        Initial state.
-    max_step : float, optional
-        Longest step, in seconds.
-    rtol, atol : float or array_like of shape (n,), optional
-        Tolerances: the error of a step is kept below ``atol + rtol |x|``.
-    jac : callable, optional
-        The Jacobian ``jac(t, x)`` of ``fun``, dense or sparse; it should be accurate. By
-        differences if omitted, with n evaluations per step.
-    vectorized : bool, optional
-        Whether ``fun`` takes states of shape (n, k); that is not made use of.
-    first_step : float, optional
-        First step to try, in seconds; cut to the interval.
+    Times are in seconds; ``t_bound < t0`` integrates backwards. The error of a step is kept below
+    ``atol + rtol |x|``. ``jac(t, x)``, dense or sparse, should be accurate; without it, n
+    evaluations per step approximate the Jacobian. ``nfev`` does not count these; there is one
+    Jacobian per step and one factorization per try. ``vectorized`` is part of SciPy's protocol,
+    without effect.
 
-    Attributes
-    ----------
-    nfev, njev, nlu : int
-        Evaluations of ``fun``, without those for Jacobians by differences; Jacobians, one per
-        step; and factorizations, one per try.
-
-    Raises
-    ------
-    ValueRefusedError
-        If an option is refused.
-
-    Notes
-    -----
     A good step takes nine evaluations, and a tenth one where f depends on time explicitly; a bad
     try takes one less. The interpolant has order 4 and costs none.
 
@@ -221,25 +209,21 @@ class Rodas5P(TryingSolver):
     True 1e-06
     """
 
-    METHOD, TABLEAU = "Rodas5P", RODAS5P
+    METHOD, TABLEAU, H = "Rodas5P", RODAS5P, np.array(RODAS5P.H)
 
-    def _usable(self, jac: Callable[[float, Array], Any] | None) -> Callable[..., Any]:
-        """Return the Jacobian as a function of time, state and derivatives."""
-        return self._difference_jacobian if jac is None else _without_slope(jac)
-
-    def _difference_jacobian(self, t: float, x: Array, slope: Array) -> Array:
-        """Approximate the Jacobian where no function was given for it."""
-        return difference_jacobian(self.fun_single, t, x, slope)
+    def _slope_at(self, t: float, x: Array) -> Array:
+        """Return f at the beginning of the step, which is known."""
+        return self.f
 
     def _begin_tries(self) -> None:
         """Evaluate the Jacobian, once for all tries."""
-        self._jacobian = self.jac(float(self.t), self.y, self.f)
+        self._jacobian = self.jac(float(self.t), self.y)
         self.njev += 1
 
     def _attempt(self, h: float) -> tuple[Array, Array, float]:
         """Return the state a step ahead, the stages, and the norm of the error."""
         x_new, stages = self._advance(h, self._jacobian)
-        return x_new, stages, self._error_norm(x_new, stages[-1])
+        return x_new, stages, self._size(x_new, stages[-1])
 
     def _advance(self, h: float, jacobian: Any) -> tuple[Array, Array]:
         """Return the state a step ahead and the stages; NaN in both if the try is given up."""
@@ -269,19 +253,6 @@ class Rodas5P(TryingSolver):
         far = self.fun(t + 2.0 * distance, x) - self.f
         slope: Array = (4.0 * near - far) / (2.0 * distance)
         return slope
-
-    def _error_norm(self, x_new: Array, error: Array) -> float:
-        """Return the root mean square of an error in units of what is tolerated."""
-        tolerated = self.atol + self.rtol * np.maximum(np.abs(self.y), np.abs(x_new))
-        return root_mean_square(error / tolerated)
-
-    def go_on_from(self, y: Array) -> None:
-        """Go on from another state than the last step has led to."""
-        self.y, self.f = y, self.fun(self.t, y)
-
-    def _dense_output_impl(self) -> DenseOutput:
-        """Interpolate the last step."""
-        return StageInterpolant(self, self._y_old, _H @ self._stages)
 
 
 class StageInterpolant(DenseOutput):
@@ -324,26 +295,8 @@ def initial_step(
                  below 1e-15
         h      = min(100 h0, h1); at most the interval
 
-    Parameters
-    ----------
-    fun : callable
-        The right-hand side ``f(t, x)``; evaluated once.
-    t : float
-        Initial time, in seconds.
-    x, slope : ndarray, shape (n,)
-        Initial state, and ``f(t, x)``.
-    t_bound : float
-        End of the interval, before or after ``t``, in seconds.
-    order : int
-        Order of the solution that serves to estimate errors.
-    rtol, atol : float or array_like of shape (n,)
-        Tolerances.
-
-    Returns
-    -------
-    float
-        Length of the step, in seconds. A ``d2`` that is not finite counts as zero. The step is 0
-        where h0 is, because d1 is beyond the largest number.
+    ``order`` is that of the solution that serves to estimate errors. A ``d2`` that is not finite
+    counts as zero. The step is 0 where h0 is, because d1 is beyond the largest number.
 
     References
     ----------
@@ -390,29 +343,17 @@ def root_mean_square(v: Array) -> float:
     return math.sqrt(v @ v) / math.sqrt(v.size)
 
 
-def _without_slope(jac: Callable[[float, Array], Any]) -> Callable[[float, Array, Array], Any]:
-    """Let a Jacobian function be called like the one by differences, which needs the slope."""
-    return lambda t, x, slope: jac(t, x)
-
-
 def checked_step(name: str, value: float, method: str) -> float:
     """Return an option that is the length of a step, or refuse it."""
-    if not value > 0.0:
-        raise ValueRefusedError(
-            f"Cannot integrate with {method}",
-            expected=f"{name} positive, in seconds",
-            found=f"{name}={value!r}",
-        )
+    attempt, found = f"Cannot integrate with {method}", f"{name}={value!r}"
+    require_that(value > 0.0, attempt, f"{name} positive, in seconds", found)
     return float(value)
 
 
 def checked_tolerance(name: str, value: ArrayLike, n: int, least: float, method: str) -> Array:
     """Return a tolerance as an array, or refuse it."""
     found = np.asarray(value, dtype=float)
-    if found.shape not in ((), (n,)) or not np.all(found >= least):
-        raise ValueRefusedError(
-            f"Cannot integrate with {method}",
-            expected=f"{name} of at least {least:.3g}, one number or {n}",
-            found=f"{name}={value!r}",
-        )
+    fits = found.shape in ((), (n,)) and np.all(found >= least)
+    expected = f"{name} of at least {least:.3g}, one number or {n}"
+    require_that(fits, f"Cannot integrate with {method}", expected, f"{name}={value!r}")
     return found

@@ -60,25 +60,9 @@ def shortened_by_rounding(
 ) -> str:
     """Say how much of the error that a method allows in a step is rounding, if that is much.
 
-    Parameters
-    ----------
-    rhs : callable
-        The right-hand side ``f(t, x)``.
-    t : float
-        Time at the end of a step, in seconds.
-    x : ndarray, shape (n,)
-        The state there.
-    h : float
-        Length of the step, in seconds.
-    tolerated : ndarray, shape (n,)
-        Errors of the state that are tolerated.
-    solver : OdeSolver or type, optional
-        The method; those that iterate allow a part of these errors, their ``newton_tol``.
-
-    Returns
-    -------
-    str
-        Nothing, too, where equations cannot be evaluated.
+    ``t`` in seconds and ``x`` are the end of a step of length ``h``, and ``tolerated`` are the
+    errors of the state. Methods that iterate allow a part of these errors, their ``newton_tol``.
+    Nothing, too, where equations cannot be evaluated.
     """
     try:
         with np.errstate(all="ignore"):

@@ -108,19 +108,8 @@ def emit_with_preparation(
     Values that depend on parameters alone are computed by ``prepare(t, x, env, out)``, whose
     results belong into the environment.
 
-    Parameters
-    ----------
-    functions : mapping
-        What each of the functions computes, by name.
-    environment, lanes, vectors
-        As for `emit`.
-
-    Returns
-    -------
-    texts : dict
-        What `emit` returns, by name.
-    base : int
-        Where the results of ``prepare`` go.
+    The arguments are otherwise those of `emit`, whose results are returned by name, with where in
+    the environment the results of ``prepare`` go.
     """
     expressions = [each for part in functions.values() for each in part]
     prepare, base = emit_preparation(expressions, environment, lanes=lanes, vectors=vectors)
@@ -155,30 +144,12 @@ def emit(
     vectors: VectorFunctions | None = None,
     chunk: int = CHUNK,
 ) -> Text:
-    """Write a function that computes expressions.
+    """Write a function that computes expressions of one trace, which go to ``out`` in their order.
 
-    Parameters
-    ----------
-    name : str
-        Name of the function.
-    outputs : sequence
-        Expressions of one trace, or numbers; they go to ``out`` in their order.
-    environment : Environment
-        Knows where the inputs are, and gives room to what chunks hand on.
-    lanes : int
-        Numbers that are computed at once. Arrays then hold this many numbers per entry.
-    vectors : mapping, optional
-        Functions that compute all lanes at once, by the name of the function of the C library.
-        The others are called lane by lane.
-    chunk : int
-        Operations per chunk.
-
-    Returns
-    -------
-    text : str
-        The function, and those of its chunks.
-    declarations : set of str
-        What the text needs declared.
+    The environment knows where the inputs are, and gives room to what chunks of ``chunk``
+    operations hand on. With ``lanes`` that are computed at once, arrays hold this many numbers per
+    entry; ``vectors`` are functions that compute all lanes at once, by the name of the function of
+    the C library, and others are called lane by lane. The text comes with what it needs declared.
     """
     return Writer(name, environment, lanes, vectors or {}).write(outputs, chunk)
 
@@ -378,10 +349,7 @@ class Writer:
             return self._constant(node.value)
         name = self.names.get(node.index)
         if name is None:
-            array, position = self.environment.places.get(node.index) or (
-                "env",
-                handed[node.index],
-            )
+            array, position = self.environment.places.get(node.index) or ("env", handed[node.index])
             name = "%t" if array == "t" else self._load(array, position)
             if node.op in CONDITIONS:
                 name = self._set(f"fcmp une {self.number} {name}, {self._constant(0.0)}")

@@ -36,12 +36,7 @@ def selected_places(
 ) -> dict[int, SelectedPlace]:
     """Return the choices by two conditions or more that are choices of a place, by node.
 
-    Parameters
-    ----------
-    order : sequence of Symbol
-        Operations, each after its operands.
-    places : mapping
-        Where other numbers are, by node.
+    ``order`` has operations after their operands; ``places`` is where other numbers are, by node.
     """
     found: dict[int, SelectedPlace] = {}
 

@@ -61,16 +61,7 @@ def emit_jacobian(
 ) -> JacobianText:
     """Write a function that computes the derivatives of expressions that are not always zero.
 
-    Parameters
-    ----------
-    expressions : sequence
-        Expressions of one trace, or numbers.
-    keys : sequence of Key
-        The inputs of the trace by which they are differentiated.
-    environment : Environment
-        As for `emit`.
-    zeros : collection of Key
-        Inputs that are zero.
+    They are differentiated by the inputs ``keys``, and inputs in ``zeros`` are zero.
     """
     expressions = simplify(expressions, zeros)  # without checks, which the derivatives make
     reached = reach(expressions, keys)[1] if len(keys) <= FEW else {}

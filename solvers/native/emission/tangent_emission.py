@@ -62,17 +62,9 @@ def emit_tangents(
     environment: Environment,
     zeros: Collection[Key],
 ) -> tuple[list[Text], int, list[int], list[int]]:
-    """Write ``jacobian`` and ``prepare``; the arguments are those of `emit_jacobian`.
+    """Write ``jacobian`` and ``prepare``; arguments and results are those of `emit_jacobian`.
 
-    Parameters
-    ----------
-    reached : sequence of int
-        For each expression, on which of the keys it depends, as the bits of a number.
-
-    Returns
-    -------
-    texts, base, rows, columns
-        As in `JacobianText`.
+    ``reached`` says of each expression, on which of the keys it depends, as the bits of a number.
     """
     plan = plan_directions(reached, len(keys), WIDTH)
     seeds = [((SEED, 0, 0), k) for k in range(len(keys))]
@@ -104,15 +96,9 @@ def emit_tangents(
 def plan_directions(reached: Sequence[int], count: int, width: int) -> DirectionPlan:
     """Let states share a direction if no expression depends on two of them.
 
-    Parameters
-    ----------
-    reached : sequence of int
-        For each expression, on which states it depends, as the bits of a number. There are results
-        for those that depend on some.
-    count : int
-        Number of states.
-    width : int
-        Directions that are taken at once.
+    ``reached`` says of each expression, on which of the ``count`` states it depends, as the bits of
+    a number; there are results for those that depend on some. ``width`` directions are taken at
+    once.
     """
     behind = [0] * count  # the expressions that depend on a state, as the bits of a number
     lists = [list(_ones(bits)) for bits in reached]
@@ -171,18 +157,9 @@ def direction_driver(
 ) -> str:
     """Write the function ``jacobian``, which sets seeds, and picks the entries of the results.
 
-    Parameters
-    ----------
-    plan : DirectionPlan
-        Says how.
-    seeds, results : int
-        Where both are in the environment, in vectors of eight.
-    turn : str
-        The function that computes eight directions, with its arguments.
-    before : str
-        What is done before all turns.
-    sums : Sums, optional
-        What is added up; its turns are those of the plan. Seeds may be among it.
+    ``seeds`` and ``results`` is where both are in the environment, in vectors of eight. ``turn`` is
+    the function that computes eight directions, with its arguments; ``before`` is done before all
+    turns. The turns of ``sums`` are those of the plan; seeds may be among what is added up.
     """
     turns = len(plan.ends)
     turn_of = [direction // WIDTH for direction in plan.directions]

@@ -74,15 +74,7 @@ class KernelModule:
 
 
 class Reading:
-    """Reads one kernel for one choice of static parameters.
-
-    Parameters
-    ----------
-    kernel : callable
-        The function.
-    statics : dict
-        Values of its static parameters.
-    """
+    """Reads one kernel for one choice of static parameters."""
 
     def __init__(self, kernel: Callable[..., Any], statics: dict[str, Any]) -> None:
         self.kernel = kernel

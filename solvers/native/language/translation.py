@@ -65,17 +65,9 @@ class Module(KernelModule):
     ) -> None:
         """Add a kernel, and the kernels that it calls.
 
-        Parameters
-        ----------
-        kernel : callable
-            The function.
-        name : str
-            Its name in the module.
-        statics : mapping, optional
-            Values of its `Static` parameters. A parameter of the type `Function` may be given as
-            a `Value`, which names a function of the module.
-        public : bool
-            Whether the function can be called from outside.
+        ``statics`` are the values of its `Static` parameters. A parameter of the type `Function`
+        may be given as a `Value`, which names a function of the module. A function that is not
+        ``public`` cannot be called from outside.
         """
         self.add(
             kernel, name, statics, lambda known: _Translator(self, kernel, known).text(name, public)

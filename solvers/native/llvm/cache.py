@@ -78,19 +78,8 @@ def _user_folder() -> Path:
 def cached(key: str, make: Callable[[], bytes], *, bound: int = _BOUND) -> bytes:
     """Return the content of an entry, made when there is no good one.
 
-    Parameters
-    ----------
-    key : str
-        Everything that the content depends on.
-    make : callable
-        Makes the content.
-    bound : int
-        Bytes that all entries may take together.
-
-    Warns
-    -----
-    UserWarning
-        Once, when the folder is not safe or cannot be written to.
+    ``key`` is everything that the content depends on; all entries together take no more than
+    ``bound`` bytes. Warns once when the folder is not safe or cannot be written to.
     """
     place = folder()
     if place is None:

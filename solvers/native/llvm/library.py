@@ -118,23 +118,13 @@ class Library:
 
     The code lives as long as the library or one of the addresses in it.
 
-    Parameters
-    ----------
-    key : str
-        What the text depends on; where the cache knows it, the text is not made.
-    text : callable
-        Makes the text.
-    level : int
-        How hard LLVM tries, 0 to 3.
-    vectorized : bool
-        Whether LLVM may compute several rounds of a loop at once, from level 2 on. That pays in
-        long loops; short ones then wait for numbers that were written one by one.
-    straight : bool
-        Whether the text has no loops and no calls to dissolve, so that LLVM can go straight to
-        the instructions of the processor.
-    others : sequence of str
-        The texts of further modules, for functions that these modules call in each other. Each
-        one is compiled, and kept, by itself: an interruption waits for no more than one of them.
+    ``text`` is called where the cache does not know ``key``, what the text depends on. LLVM tries
+    as hard as ``level``, from 0 to 3. From level 2 on, it may compute several rounds of a loop at
+    once if ``vectorized``: that pays in long loops; short ones then wait for numbers that were
+    written one by one. ``straight`` text has no loops and no calls to dissolve, so that LLVM can go
+    straight to the instructions of the processor. ``others`` are texts of further modules, for
+    functions that these modules call in each other. Each one is compiled, and kept, by itself: an
+    interruption waits for no more than one of them.
     """
 
     def __init__(

@@ -34,35 +34,12 @@ Product = Callable[[float, FloatArray], FloatArray]
 class AdjointEquations:
     """Expressions of the products, for all contexts of a system.
 
-    Parameters
-    ----------
-    layout : Layout
-        Of the system.
-    read : callable
-        ``read(store)`` returns rates, and behind them outputs.
-    keys : sequence of Key
-        The numbers p, discrete values among them.
-
-    Attributes
-    ----------
-    num_states, num_outputs, num_keys : int
-        Sizes of x, of the outputs, and of p.
-    pulled : list
-        Products with the derivatives of rates, by states and then by the numbers; behind them the
-        number that was differentiated.
-    shown : list
-        The same of the outputs, as far as the products are not always zero.
-    places : list of int
-        Which these are.
-    reads : list of int
-        The states that they read.
-    may_jump : bool
-        Whether rates or outputs hold an operation that can jump.
-
-    Raises
-    ------
-    TraceError
-        When a block cannot be traced.
+    ``read(store)`` returns rates, and behind them outputs; ``keys`` are those of the numbers p,
+    discrete values among them. ``pulled`` are products with the derivatives of rates, by states and
+    then by the numbers, and behind them the number that was differentiated; ``shown`` the same of
+    the outputs, as far as the products are not always zero. ``places`` says which these are, and
+    ``reads`` which states they read. ``may_jump`` is whether an operation in rates or outputs can
+    jump. Raises `TraceError` when a block cannot be traced.
     """
 
     def __init__(
@@ -121,20 +98,7 @@ def _called(
 
 
 class AdjointProgram(OwnFunctions):
-    """Native functions of the products.
-
-    Parameters
-    ----------
-    layout : Layout
-        Of the system.
-    equations : AdjointEquations
-        The products.
-
-    Raises
-    ------
-    TraceError
-        When they would take too long to compile.
-    """
+    """Native functions of the products; raises `TraceError` where compiling takes too long."""
 
     def __init__(self, layout: Layout, equations: AdjointEquations) -> None:
         super().__init__(layout)

@@ -14,12 +14,7 @@ from flexure.solvers.native.programs.programs import program_of
 class BoundProgram:
     """A program with the parameters, inputs and discrete values of one context.
 
-    Parameters
-    ----------
-    program : Program
-        The equations.
-    store : Store
-        The values of the root context; time and states are neither read nor changed.
+    Time and states of the store are neither read nor changed.
     """
 
     def __init__(self, program: Program, store: Store) -> None:
@@ -64,10 +59,7 @@ class BoundProgram:
     def jacobian(self, time: float, x: FloatArray) -> FloatArray:
         """Return the exact Jacobian by the state, dense, of shape (n, n).
 
-        Raises
-        ------
-        TraceError
-            When the equations have none.
+        Raises `TraceError` when the equations have none.
         """
         address = self.program.jacobian()
         assert self.program.jacobian_entries is not None

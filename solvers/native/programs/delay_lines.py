@@ -31,14 +31,8 @@ def find_line(
 ) -> Line | None:
     """Return the longest line that an update passes on, if there is a long one.
 
-    Parameters
-    ----------
-    expressions : sequence
-        What the update computes.
-    targets : sequence of int
-        The places of discrete values that it goes to; negative for states.
-    source : callable
-        The place of the discrete value that an expression is, or None.
+    The ``expressions`` of the update go to ``targets``, places of discrete values, negative for
+    states. ``source`` gives the place of the discrete value that an expression is, or None.
     """
     longest: tuple[int, int, int] | None = None
     begin, last = 0, (0, 0)

@@ -95,56 +95,17 @@ class LaneJacobian:
 class LaneEquations:
     """Native functions of one root system that compute all lanes at once.
 
-    Parameters
-    ----------
-    layout : Layout
-        Of the system.
-    discrete : sequence of sequence of int
-        Where in an environment the groups of discrete values of each block begin.
-    num_discrete : int
-        Their number.
-    signals : sequence of Reader
-        What is sampled.
-    implicit : bool
-        Whether methods are to solve linear equations with the Jacobian.
+    ``discrete`` is where in an environment the groups of discrete values of each block begin, and
+    ``num_discrete`` how many there are. With ``implicit``, methods solve linear equations with
+    ``jacobian``. Raises `TraceError` when something cannot be traced.
 
-    Attributes
-    ----------
-    lanes : int
-        Their number.
-    traced : Lanes
-        The derivatives and then the signals, for evaluation in Python.
-    environment : Environment
-        As in `Program`, but every entry holds a number for each lane.
-    derivatives : list
-        The derivatives, as expressions of one trace.
-    signals : list
-        The components of the signals, as expressions of the same.
-    signal : Address or None
-        Of the function that computes them; None when there are none.
-    signal_places : list of int
-        Where in the environment is what they read.
-    timed : bool
-        Whether the derivatives depend on time.
-    num_deviations : int
-        Number of deviations from where states belong; 0 where they belong everywhere.
-    jacobian : LaneJacobian or None
-        For implicit methods.
-    periodic : list of tuple
-        The periodic updates: the event, and the `Update` that it makes.
-    update_functions : list of Address
-        Of the functions that compute these.
-    breaks : Address or None
-        Of the function that computes the next break time, where updates may move it.
-    operations : int
-        Of the derivatives and the Jacobian, roughly.
-    prepared : int
-        Where in the environment the results of the function ``prepare`` go.
-
-    Raises
-    ------
-    TraceError
-        When something cannot be traced.
+    ``traced`` are the derivatives and then the signals, for evaluation in Python. ``environment``
+    is as in `Program`, but every entry holds a number for each lane; ``signal_places`` is where in
+    it the signals read, and ``prepared`` where the results of the function ``prepare`` go.
+    ``timed`` is whether the derivatives depend on time. ``num_deviations`` is the number of
+    deviations from where states belong, 0 where they belong everywhere. ``periodic`` are events
+    with the `Update` that each makes. ``breaks`` computes the next break time, where updates may
+    move it. ``operations`` are those of derivatives and Jacobian, roughly.
     """
 
     def __init__(
@@ -233,12 +194,8 @@ class LaneEquations:
     def initialize(self, store: Store, lanes: dict[Key, FloatArray]) -> None:
         """Run the initialization updates in all runs at once.
 
-        Parameters
-        ----------
-        store : Store
-            What all runs have in common.
-        lanes : dict
-            In what they differ, all states among it; the results of the updates are added.
+        ``store`` holds what all runs have in common, ``lanes`` that in which they differ, all
+        states among it; the results of the updates are added to ``lanes``.
         """
         for updates in self._updates:
             if updates:

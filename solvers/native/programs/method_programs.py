@@ -108,25 +108,33 @@ METHODS: dict[str, NativeMethod] = {
 @once
 def loops(name: str, eventful: bool) -> Library:
     """Return the loop of a method, ``advance(run)``, for systems with and without events."""
-    method, kind = METHODS[name], "with" if eventful else "without"
+    kind = "with" if eventful else "without"
     key = f"loop of {name} {kind} events, {source_identity()}"
-    return Library(key, lambda: loops_text(method, eventful), level=1)
+    return Library(key, lambda: loops_text(METHODS[name], eventful), level=1)
 
 
 @once
 def resampling(name: str) -> Library:
     """Return what repeats steps of a method: ``resample_all(run, ...)``."""
-    method = METHODS[name]
-    key = f"resampling of {name}, {source_identity()}"
-    return Library(key, lambda: resampling_text(method), level=1)
+
+    def text() -> str:
+        from flexure.solvers.native.kernels.steps.resampling import resample_all
+
+        return _translated(resample_all, {"method": METHODS[name]})
+
+    return Library(f"resampling of {name}, {source_identity()}", text, level=1)
 
 
 @once
 def retracing(name: str) -> Library:
     """Return what repeats steps of a method in a row: ``retrace_all(run, ...)``."""
-    method = METHODS[name]
-    key = f"retracing of {name}, {source_identity()}"
-    return Library(key, lambda: retracing_text(method), level=1)
+
+    def text() -> str:
+        from flexure.solvers.native.kernels.steps.resampling import retrace_all
+
+        return _translated(retrace_all, {"method": METHODS[name]})
+
+    return Library(f"retracing of {name}, {source_identity()}", text, level=1)
 
 
 @once
@@ -144,9 +152,14 @@ def column_loops(name: str, tile: int) -> Library:
 @once
 def adjoint_loops(name: str) -> Library:
     """Return the loop that goes backward through steps of a method, ``go_back``."""
-    method = METHODS[name]
-    key = f"adjoint of {name}, {source_identity()}"
-    return Library(key, lambda: adjoint_text(method))
+
+    def text() -> str:
+        from flexure.solvers.native.kernels.runs.adjoint_runs import go_back
+
+        method = METHODS[name]
+        return _translated(go_back, {"method": method, "ends": method.ends}, unrolled=None)
+
+    return Library(f"adjoint of {name}, {source_identity()}", text)
 
 
 @once
@@ -188,30 +201,18 @@ def sources() -> list[Path]:
 def loops_text(method: NativeMethod, eventful: bool) -> str:
     """Write the loop of a method."""
     from flexure.solvers.native.kernels.runs.advance import advance
+
+    return _translated(advance, {"method": method, "eventful": eventful})
+
+
+def _translated(
+    kernel: Any, statics: dict[str, Any], unrolled: tuple[str, ...] | None = (), name: str = ""
+) -> str:
+    """Write a kernel under its own name, or another one."""
     from flexure.solvers.native.language.translation import Module
 
-    module = Module(unrolled=())
-    module.translate(advance, "advance", {"method": method, "eventful": eventful})
-    return module.text
-
-
-def resampling_text(method: NativeMethod) -> str:
-    """Write what repeats steps of a method."""
-    from flexure.solvers.native.kernels.steps.resampling import resample_all
-    from flexure.solvers.native.language.translation import Module
-
-    module = Module(unrolled=())
-    module.translate(resample_all, "resample_all", {"method": method})
-    return module.text
-
-
-def retracing_text(method: NativeMethod) -> str:
-    """Write what repeats steps of a method in a row."""
-    from flexure.solvers.native.kernels.steps.resampling import retrace_all
-    from flexure.solvers.native.language.translation import Module
-
-    module = Module(unrolled=())
-    module.translate(retrace_all, "retrace_all", {"method": method})
+    module = Module(unrolled=unrolled)
+    module.translate(kernel, name or kernel.__name__, statics)
     return module.text
 
 
@@ -234,16 +235,6 @@ def column_loops_text(method: NativeMethod, tile: int) -> str:
     return module.text
 
 
-def adjoint_text(method: NativeMethod) -> str:
-    """Write the loop that goes backward through steps of a method."""
-    from flexure.solvers.native.kernels.runs.adjoint_runs import go_back
-    from flexure.solvers.native.language.translation import Module
-
-    module = Module()
-    module.translate(go_back, "go_back", {"method": method, "ends": method.ends})
-    return module.text
-
-
 def kernels_of(method: NativeMethod) -> Any:
     """Return the module with the kernels of the trial step of a method."""
     from flexure.solvers.native.kernels.steps import esdirk, explicit, rosenbrock
@@ -255,16 +246,11 @@ def kernels_of(method: NativeMethod) -> Any:
 
 def attempt_text(method: NativeMethod, tile: int) -> str:
     """Write the trial step of a method for any system, or any with factors in tiles of a size."""
-    from flexure.solvers.native.language.translation import Module
-
-    kernels = kernels_of(method)
-    module = Module(unrolled=_UNROLLED if tile else None)
-    statics = {"tableau": method.tableau}
-    if tile:
-        module.translate(kernels.attempt_in_tiles, "attempt", {**statics, "tile": tile})
-    else:
-        module.translate(kernels.attempt_any, "attempt", statics)
-    return module.text
+    kernels, statics = kernels_of(method), {"tableau": method.tableau}
+    if not tile:
+        return _translated(kernels.attempt_any, statics, None, "attempt")
+    statics["tile"] = tile
+    return _translated(kernels.attempt_in_tiles, statics, _UNROLLED, "attempt")
 
 
 def specialized_attempt(

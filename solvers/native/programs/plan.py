@@ -90,26 +90,11 @@ class JacobianPlan:
 class Plan:
     """Which native code a system gets, and why, as far as that is decided.
 
-    Attributes
-    ----------
-    states : int
-        Number of continuous states.
-    operations : int
-        Of the derivatives.
-    because : str
-        Why code for the derivatives is shared or written out.
-    written : int
-        Operations in that code.
-    blocks, kinds : int
-        Where it is shared: how many blocks take part, and of how many kinds they are.
-    length : int
-        Characters of the derivatives where they are written out.
-    modules : str
-        How what was compiled at first, all but steps and Jacobian, was given to LLVM.
-    jacobian : JacobianPlan or None
-        None as long as none was requested.
-    no_jacobian : str
-        The reason why there is none although it was requested.
+    There are ``operations`` of the derivatives, of which code has ``written``; where it is shared,
+    ``blocks`` of so many ``kinds`` take part, and ``because`` says why it is shared or written out,
+    of ``length`` characters. ``modules`` says how what was compiled at first, all but steps and
+    Jacobian, was given to LLVM. ``jacobian`` is None as long as none was requested, or for the
+    reason ``no_jacobian``.
     """
 
     states: int
@@ -187,28 +172,9 @@ def make_plan(
     """Trace a root system, and decide how its derivatives become code.
 
     Whether code is shared is decided by the number of blocks and their kinds, before anything is
-    traced, or else by the trace.
-
-    Parameters
-    ----------
-    layout : Layout
-        Of the system.
-    traced : SystemTrace
-        Takes what is traced.
-    environment : Environment
-        Gives room to what shared code needs.
-
-    Returns
-    -------
-    plan : Plan
-        What was decided.
-    shared : SharedDerivatives or None
-        The derivatives, where what is alike shares code.
-
-    Raises
-    ------
-    TraceError
-        When the derivatives cannot be traced, or would take too long to compile.
+    traced, or else by the trace, which ``traced`` takes. The environment gives room to what shared
+    code needs. Shared derivatives are returned with the plan. Raises `TraceError` when the
+    derivatives cannot be traced, or would take too long to compile.
     """
     shared, because = None, f"fewer than {_LONG} gain nothing by sharing"
     has_many = len(layout.plan) + len(layout.dynamic) >= _MANY

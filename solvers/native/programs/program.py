@@ -31,11 +31,7 @@ from flexure.diagrams.scalars.derivatives.simplification import simplify
 from flexure.diagrams.systems.layout import Layout
 from flexure.diagrams.values.arrays import FloatArray
 from flexure.solvers.native.emission.block_factors import BlockFactors, find_block_factors
-from flexure.solvers.native.emission.emission import (
-    Environment,
-    depth_first,
-    emit_with_preparation,
-)
+from flexure.solvers.native.emission.emission import Environment, depth_first, emit_with_preparation
 from flexure.solvers.native.emission.jacobian_emission import JacobianText, emit_jacobian
 from flexure.solvers.native.emission.sparse_factors import SparseFactors, find_sparse_factors
 from flexure.solvers.native.llvm.compilation import ModuleTexts, cut
@@ -71,34 +67,14 @@ IntArray = NDArray[np.int64]
 class Program:
     """Native functions of one root system.
 
-    Parameters
-    ----------
-    layout : Layout
-        Of the system.
-    zeros : collection of Key, optional
-        Components of parameters that are zero in all contexts that the program is to serve.
-    driven : frozenset of int, optional
-        Slots of inputs that the caller of the functions changes with time, in the environment.
+    Components of parameters in ``zeros`` are zero in all contexts that the program is to serve. The
+    caller of the functions changes inputs in the slots ``driven`` with time, in the environment.
 
-    Attributes
-    ----------
-    trace : SystemTrace
-        The equations as expressions.
-    plan : Plan
-        How they become code, and why, as far as that is decided.
-    num_states, num_discrete : int
-        Numbers of continuous states and discrete values.
-    rhs, witness, signal, deviations : Address or None
-        Of the derivatives, of all witness functions, of all logged signals, and of how far states
-        are from where they belong.
-    environment : Environment
-        As it is laid out; functions that are made later add to it.
-    shared_jacobian : callable or None
-        Writes the Jacobian with shared code, until it is requested.
-    jacobian_entries : tuple of ndarray or None
-        Rows and columns of the entries of the Jacobian, once it was requested.
-    idle_memory : dict of list
-        What `StepRepeater` needs and no thread uses at present, by the method.
+    ``rhs``, ``witness``, ``signal`` and ``deviations`` compute the derivatives, all witness
+    functions, all logged signals, and how far states are from where they belong. Functions that are
+    made later add to ``environment``. ``shared_jacobian`` writes the Jacobian with shared code,
+    until it is requested; ``jacobian_entries`` are then its rows and columns. ``idle_memory`` is
+    what `StepRepeater` needs and no thread uses at present, by the method.
     """
 
     def __init__(

@@ -50,17 +50,8 @@ _lock = Lock()
 def program_of(store: Store, driven: frozenset[int] = frozenset()) -> Program:
     """Return a program of a root system that serves a context, made when there is none.
 
-    Parameters
-    ----------
-    store : Store
-        The values of the root context.
-    driven : frozenset of int, optional
-        Slots of inputs that change with time.
-
-    Raises
-    ------
-    TraceError
-        When the derivatives cannot be traced.
+    Inputs in the slots ``driven`` change with time. Raises `TraceError` when the derivatives cannot
+    be traced.
     """
     known = _known_of(store.layout)
     with known.lock:
@@ -75,10 +66,7 @@ def program_of(store: Store, driven: frozenset[int] = frozenset()) -> Program:
 def program_with(layout: Layout, zeros: frozenset[Key]) -> Program:
     """Return the program of a root system that makes use of certain zeros.
 
-    Raises
-    ------
-    TraceError
-        When the derivatives cannot be traced.
+    Raises `TraceError` when the derivatives cannot be traced.
     """
     known = _known_of(layout)
     with known.lock:

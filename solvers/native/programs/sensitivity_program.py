@@ -20,11 +20,7 @@ from flexure.diagrams.scalars.derivatives.simplification import simplify
 from flexure.diagrams.scalars.expressions.expression import may_jump
 from flexure.diagrams.systems.layout import Layout
 from flexure.diagrams.values.arrays import FloatArray
-from flexure.solvers.native.emission.emission import (
-    Environment,
-    depth_first,
-    emit_with_preparation,
-)
+from flexure.solvers.native.emission.emission import Environment, depth_first, emit_with_preparation
 from flexure.solvers.native.emission.jacobian_emission import emit_jacobian
 from flexure.solvers.native.llvm.compilation import ModuleTexts, cut
 from flexure.solvers.native.llvm.library import Address, address_of
@@ -62,12 +58,7 @@ class SparseSlopes:
 class OwnFunctions:
     """Native functions beside those of a program, with an environment of their own.
 
-    Parameters
-    ----------
-    layout : Layout
-        Of the system.
-    driven : frozenset of int
-        Slots of inputs that change with time.
+    Inputs in the slots ``driven`` change with time.
     """
 
     def __init__(self, layout: Layout, driven: frozenset[int] = frozenset()) -> None:
@@ -109,21 +100,8 @@ class OwnFunctions:
 class SensitivityProgram(OwnFunctions):
     """Native functions of derivatives by numbers, and of outputs.
 
-    Parameters
-    ----------
-    layout : Layout
-        Of the system.
-    rates, outputs : sequence
-        Expressions of one trace, or numbers.
-    keys : sequence of Key
-        The numbers, discrete values among them.
-    driven : frozenset of int
-        Slots of inputs that change with time.
-
-    Raises
-    ------
-    TraceError
-        When it would take too long to compile.
+    ``rates`` and ``outputs`` are expressions of one trace, or numbers; ``keys`` the numbers,
+    discrete values among them. Raises `TraceError` when it would take too long to compile.
     """
 
     def __init__(

@@ -35,27 +35,9 @@ WITH_ADJOINT = tuple(
 class AdjointRun:
     """Weights of the state in a number, and its derivatives, carried backward.
 
-    Parameters
-    ----------
-    method : str
-        A name out of `WITH_ADJOINT`.
-    equations : AdjointEquations
-        Products with derivatives.
-    store : Store
-        The values of a context, among them the present discrete ones.
-    rates : callable
-        ``rates(time, x)`` are the derivatives of the states.
-    native : tuple of BoundProgram and AdjointProgram, optional
-        Native code of rates and products, which implicit methods need.
-    tolerances : tuple of float
-        Relative and absolute ones of the run.
-
-    Attributes
-    ----------
-    adjoint : ndarray, shape (n,)
-        The weights.
-    slopes : ndarray, shape (m,)
-        The derivatives by numbers.
+    ``method`` is one of `WITH_ADJOINT`; implicit ones need ``native``, the native code of rates and
+    products. The store holds the present discrete values too. ``adjoint`` are the weights, of shape
+    (n,), and ``slopes`` the derivatives by numbers, of shape (m,).
     """
 
     def __init__(
@@ -157,18 +139,10 @@ class AdjointRun:
     ) -> None:
         """Go through steps, the last one first.
 
-        Parameters
-        ----------
-        spans : ndarray, shape (k, 3)
-            Begins and ends of the steps, and latest times to evaluate at.
-        states : ndarray, shape (k, n)
-            The states at their begins.
-        counts : ndarray of int, shape (k,)
-            How many samples are in each step.
-        times : ndarray, shape (s,)
-            Their times in seconds.
-        seeds : ndarray, shape (s, p)
-            Their weights.
+        ``spans``, of shape (k, 3), are begins and ends of the steps, and latest times to evaluate
+        at; ``states``, of shape (k, n), those at their begins. ``counts`` says how many samples are
+        in each step: at ``times``, of shape (s,), in seconds, with the weights ``seeds``, of shape
+        (s, p).
         """
         begin, end, clip = np.repeat(spans, counts, axis=0).T
         inside = np.clip(times, begin, end)

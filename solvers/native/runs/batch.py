@@ -102,30 +102,12 @@ def integrate_runs(
     followed: Sequence[int] = (),
     watch: Callable[[NDArray[np.int64]], None] | None = None,
 ) -> Outcome:
-    """Integrate all runs to a time.
+    """Integrate one or more runs to the time ``boundary``.
 
-    Parameters
-    ----------
-    equations : LaneEquations
-        Of their system.
-    runs : EnsembleRuns
-        At least one.
-    boundary : float
-        The time to reach.
-    times : ndarray, shape (K,)
-        Ascending times at which signals are sampled.
-    method, rtol, atol, max_step, most_steps
-        As for a single run; the equations have a Jacobian if the method needs it.
-    threads : int
-        Number of threads; it has no influence on the numbers.
-    stopping : Event
-        By which others end it before its time.
-    sampled : int
-        How many of the first components of the signals are sampled.
-    followed : sequence of int
-        Components of the signals of which all is kept that they do in the steps.
-    watch : callable, optional
-        Called now and then with the outcomes so far.
+    Signals are sampled at the ascending ``times``, the first ``sampled`` components of them; of the
+    components ``followed``, all is kept that they do in the steps. The equations have a Jacobian if
+    the method needs it. The number of ``threads`` has no influence on the numbers. By ``stopping``,
+    others end it before its time; ``watch`` is called now and then with the outcomes so far.
     """
     count, n = runs.initial.shape
     threads = max(1, min(threads, -(-count // equations.lanes)))

@@ -9,14 +9,9 @@ _OPERATION = 2e-9  # seconds, guessed before anything is measured
 
 
 class CallLength:
-    """The number of steps, or other pieces of work, of the next call.
+    """The number of steps, or other pieces of work, of the next call, at most ``most``.
 
-    Parameters
-    ----------
-    most : int
-        The largest number.
-    work : float
-        Operations of one piece of work, roughly; too many make the first call too short.
+    ``work`` are the operations of one piece, roughly; too many make the first call too short.
     """
 
     __slots__ = ("_most", "length")

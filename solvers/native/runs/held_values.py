@@ -16,16 +16,9 @@ class HeldValues:
 
     A line is not repeated after every update: what was put in front of it is somewhere behind now.
 
-    Parameters
-    ----------
-    lines : sequence of Line
-        The lines.
-    first : ndarray, shape (m,)
-        All values before the first update.
-    table : ndarray, shape (k, c)
-        After each update, the c values that are not passed on in lines.
-    moved : ndarray of int, shape (k,)
-        Masks of the lines that each update has moved.
+    The ``first`` values, of shape (m,), are those before all updates. The ``table``, of shape (k,
+    c), holds after each update the c values that are not passed on in lines, and ``moved``, of
+    shape (k,), the masks of the lines that each update has moved.
     """
 
     def __init__(

@@ -35,20 +35,9 @@ _RETRACED = 2  # blocks of rows whose states are kept after their steps were rep
 class StepRepeater:
     """Repeats steps of one method, with the parameters of one run.
 
-    Parameters
-    ----------
-    program : Program
-        The equations.
-    method : str
-        The name of the method.
-    rtol, atol : ndarray
-        Tolerances, which say when the iterations of a step end.
-    env : ndarray
-        The environment; a copy is kept.
-    projects : bool
-        Whether the ends of its steps were moved to where they belong.
-    projecting : ndarray, optional
-        The environment of the projection, if there was code of it.
+    ``rtol`` and ``atol`` say when the iterations of a step end. A copy of ``env`` is kept.
+    ``projects`` is whether the ends of steps were moved to where they belong, and ``projecting``
+    the environment of that, if there was code of it.
     """
 
     def __init__(
@@ -227,22 +216,9 @@ class NativeStep:
 class StepRows:
     """Rows of a loop, of changes and ends of steps, as the record of a motion.
 
-    Parameters
-    ----------
-    maker : StepRepeater
-        What repeats the steps.
-    row : RowLayout
-        The columns of the table.
-    begins : ndarray of bool
-        Which rows are those of changes.
-    table : ndarray
-        The rows; the columns that are wanted are copied. Steps have no discrete values.
-    x : ndarray
-        The states before the first row.
-    held : HeldValues
-        The discrete values before and after each change.
-    abstract : list
-        Abstract states, which do not change in a loop.
+    ``begins`` marks the rows of changes in the ``table``, whose wanted columns are copied; steps
+    have no discrete values. ``x`` are the states before the first row, ``held`` the discrete values
+    before and after each change. The ``abstract`` states do not change in a loop.
     """
 
     def __init__(

@@ -25,15 +25,7 @@ ROOMY = 1000  # states, up to which a dense matrix may be made
 
 
 class StructureArrays:
-    """A structure with the arrays behind its pointers.
-
-    Parameters
-    ----------
-    kind : type of Structure
-        The structure.
-    fields : ctypes.Structure, optional
-        Where it is; new memory when omitted.
-    """
+    """A structure with the arrays behind its pointers, in new memory without ``fields``."""
 
     def __init__(self, kind: Any, fields: Any = None) -> None:
         self.kind = kind
@@ -142,18 +134,7 @@ def set_linear(linear: StructureArrays, program: Program, blocks: BlockFactors |
 class RunMemory(StructureArrays):
     """A structure `Run` with its arrays.
 
-    Parameters
-    ----------
-    program : Program
-        The equations.
-    method : str
-        The name of the method.
-    rtol, atol : ndarray, shape (n,)
-        Tolerances.
-    max_step : float
-        Longest step in seconds.
-    columns : int
-        How many columns of derivatives lie behind the states.
+    ``max_step`` is in seconds; so many ``columns`` of derivatives lie behind the states.
     """
 
     def __init__(

@@ -36,12 +36,7 @@ class NativeSolver(OdeSolver):
     Subclasses are made by `CompiledEquations.method`. Steps are those of the method of the same
     name, up to rounding. Only integration forward in time is possible.
 
-    Parameters
-    ----------
-    fun : callable
-        Has to be the equations for which the class was made.
-    t0, y0, t_bound, max_step, rtol, atol, first_step
-        As for SciPy's solvers.
+    ``fun`` has to be the equations for which the class was made.
     """
 
     equations: CompiledEquations

@@ -46,15 +46,7 @@ class Line(NamedTuple):
 
 
 class ColumnMemory(RunMemory):
-    """A structure `Run` for states and columns.
-
-    Parameters
-    ----------
-    program, method, rtol, atol
-        As those of `RunMemory`.
-    columns : int
-        How many columns there are.
-    """
+    """A structure `Run` for states and ``columns`` of derivatives."""
 
     def __init__(
         self, program: Program, method: str, rtol: float, atol: float, columns: int
@@ -113,26 +105,10 @@ class ColumnMemory(RunMemory):
 
 
 class SensitivityRun:
-    """States and columns of one motion, carried on from stop to stop.
-
-    Parameters
-    ----------
-    bound : BoundProgram
-        The equations with the values of a context.
-    store : Store
-        These values.
-    own : SensitivityProgram
-        Their derivatives by numbers.
-    count : int
-        How many columns there are.
-    """
+    """States and columns of one motion, carried on from stop to stop."""
 
     def __init__(
-        self,
-        bound: BoundProgram,
-        store: Store,
-        own: SensitivityProgram,
-        count: int,
+        self, bound: BoundProgram, store: Store, own: SensitivityProgram, count: int
     ) -> None:
         self._bound = bound
         self._store = store
@@ -149,22 +125,10 @@ class SensitivityRun:
         weights: FloatArray,
         pace: Pace,
     ) -> None:
-        """Begin with the present values of the context.
+        """Begin with the present values of the context, by a method of `WITH_COLUMNS`.
 
-        Parameters
-        ----------
-        method : str
-            A name out of `WITH_COLUMNS`.
-        tolerances : tuple of float
-            Relative and absolute ones.
-        time : float
-            Where the motion begins, in seconds.
-        x : ndarray
-            States and columns.
-        weights : ndarray, shape (p, m)
-            How much each number changes in each column.
-        pace : Pace
-            Judges the whole motion.
+        ``x`` are states and columns at ``time``, in seconds; ``weights``, of shape (p, m), are how
+        much each number changes in each column. ``pace`` judges the whole motion.
         """
         env = self._bound.env  # which may bring another program
         program = self._bound.program
@@ -222,27 +186,12 @@ class SensitivityRun:
         *,
         anew: bool = False,
     ) -> tuple[FloatArray, int]:
-        """Go on to a stop.
+        """Go on to a stop, where the equations jump or bend, or the motion ends, in seconds.
 
-        Parameters
-        ----------
-        stop : float
-            Where the equations jump or bend, or the motion ends, in seconds.
-        clip : float
-            The equations are evaluated no later than this.
-        times : ndarray
-            Times up to there at which states and columns are asked for.
-        lines : sequence of Line
-            What inputs follow from here to there.
-        anew : bool
-            Whether the first step has nothing to do with the last one.
-
-        Returns
-        -------
-        samples : ndarray
-            States and columns, a row for each of the times that were reached.
-        status : int
-            How the loop ended, one of the words of `flexure.solvers.native.kernels.parts.run`.
+        The equations are evaluated no later than at ``clip``, and inputs follow ``lines``. With
+        ``anew``, the first step has nothing to do with the last one. Returns states and columns, a
+        row for each of the ``times`` that were reached, and how the loop ended, one of the words of
+        `flexure.solvers.native.kernels.parts.run`.
         """
         memory, columns, fields = self.memory, self.memory.parts["columns"], self.memory.fields
         step, motion, data = fields.step, fields.motion, columns.fields

@@ -17,17 +17,9 @@ from flexure.solvers.tracing.trace import DISCRETE, STATE, Key
 
 
 def moments_at(history: History, context: Context, times: FloatArray) -> Moments:
-    """Return a simulation at some times.
+    """Return a simulation at some times, moving the context that it has moved.
 
-    Parameters
-    ----------
-    history : History
-        What the simulation went through.
-    context : Context
-        The context that it has moved, to be moved.
-    times : ndarray, shape (k,)
-        Ascending, within the simulation. The rows ignore times that occur twice, as for
-        `Timeline.visit`.
+    ``times`` are ascending. The rows ignore times that occur twice, as for `Timeline.visit`.
     """
     rows = [part for part in history.rows() or () if isinstance(part, StepRows)]
     if not rows or times[0] < history.start or not np.all(times[:-1] < times[1:]):

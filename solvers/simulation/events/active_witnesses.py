@@ -38,13 +38,7 @@ def read_witnesses(entries: list[Entry], store: Store) -> list[Any]:
 
 
 class Surfaces:
-    """Evaluates and searches all witness functions, and remembers where they triggered.
-
-    Parameters
-    ----------
-    simulation : SimulationState
-        Whose functions they are.
-    """
+    """Evaluates and searches all witness functions, and remembers where they triggered."""
 
     def __init__(self, simulation: SimulationState) -> None:
         self._simulation = simulation

@@ -42,13 +42,7 @@ class Entry:
 
 
 class Agenda:
-    """All events below a root context.
-
-    Parameters
-    ----------
-    context : Context
-        A root context.
-    """
+    """All events below a root context."""
 
     def __init__(self, context: Context) -> None:
         self.initialization: list[Entry] = []
@@ -101,12 +95,7 @@ class Agenda:
     def next_time(self, time: float, *, updates_only: bool = False) -> float:
         """Return the next time of a periodic event, strictly later than ``time``, or infinity.
 
-        Parameters
-        ----------
-        time : float
-            Current time.
-        updates_only : bool
-            Whether times at which there are only publishes are passed over.
+        With ``updates_only``, times at which there are only publishes are passed over.
         """
         clocks: Iterable[Periodic] = self._update_clocks if updates_only else self._periodic
         return min((clock.next_time(time) for clock in clocks), default=math.inf)

@@ -23,23 +23,9 @@ if TYPE_CHECKING:
 class DueEvents:
     """Runs the handlers of events.
 
-    Parameters
-    ----------
-    simulation : SimulationState
-        Whose events they are.
-
-    Attributes
-    ----------
-    pending : list of Entry
-        Updates of the next step.
-    updated : bool
-        Whether the updates of the next step have run already, but for those that are pending.
-    published : bool
-        Whether the publishes of this step have run already.
-    termination : Terminate or None
-        What has ended the run.
-    terminated_by : str or None
-        Whose verdict that was.
+    ``pending`` are updates of the next step. ``updated`` is whether its others have run already,
+    ``published`` whether the publishes of this step have. ``termination`` is what has ended the
+    run, by the verdict of ``terminated_by``.
     """
 
     def __init__(self, simulation: SimulationState) -> None:
@@ -157,10 +143,7 @@ class DueEvents:
     def finish_step(self) -> bool:
         """Run phases 4 and 5 of a step inside of a motion, and 1 and 2 of the next.
 
-        Returns
-        -------
-        bool
-            Whether the motion must end here, because the run is terminated or a state changed.
+        The motion must end here if that returns True: the run is terminated or a state changed.
         """
         self.publish(self._per_step)
         if self.termination is None:
@@ -169,13 +152,7 @@ class DueEvents:
         return self.published
 
     def publish_between(self, time: float) -> bool:
-        """Run the periodic publishes of an instant inside of a step.
-
-        Returns
-        -------
-        bool
-            Whether the motion must end here, because the run is terminated.
-        """
+        """Run the periodic publishes of an instant inside of a step; tell whether the run ends."""
         self.publish(self._simulation.agenda.due(time), monitor=False)
         self.published = self.termination is not None
         return self.published

@@ -39,13 +39,7 @@ _LARGE_ERROR = 0.1  # of a function in one step
 
 
 class MissedCrossings:
-    """Watches functions that are, or have just been, on their surfaces.
-
-    Parameters
-    ----------
-    simulation : SimulationState
-        Whose functions they are.
-    """
+    """Watches functions that are, or have just been, on their surfaces."""
 
     def __init__(self, simulation: SimulationState) -> None:
         self._simulation = simulation
@@ -98,10 +92,7 @@ class MissedCrossings:
     def check(self, step: TakenStep, first: FloatArray, search: Search) -> None:
         """Compare a step, from the values with which it began, with the equations.
 
-        Raises
-        ------
-        ZenoError
-            When a function with an update has gone the wrong way.
+        Raises `ZenoError` when a function with an update has gone the wrong way.
         """
         simulation = self._simulation
         leaving = set(np.flatnonzero(first == 0.0).tolist())

@@ -101,18 +101,9 @@ def find_crossing(
 ) -> Search:
     """Look for the earliest trigger in a step from ``start`` to ``end``.
 
-    Parameters
-    ----------
-    entries : list of Entry
-        Witness events, in the order of the components of ``evaluate``.
-    evaluate : callable
-        ``evaluate(t)`` gives all witness functions at a time inside of the step.
-    start, end : float
-        The step.
-    first : ndarray
-        The functions at ``start``, with exact zeros for those that start on their surface.
-    longest : float
-        The longest interval that is checked as a whole.
+    ``evaluate(t)`` gives all witness functions at a time inside of the step, in the order of the
+    entries; ``first`` are those at ``start``, with exact zeros for those that start on their
+    surface. No interval longer than ``longest`` is checked as a whole.
     """
     shortest = shortest_stretch(start, end)
     low, values, width, left = start, first, min(end - start, longest), MOST_STRETCHES
@@ -178,18 +169,11 @@ def _functions_of_time(entries: list[Entry], evaluate: Evaluate) -> Any:
         search=np.zeros(SEARCH_SIZE),
     )
     return SimpleNamespace(
-        system=SimpleNamespace(n=0, env=None),
-        step=SimpleNamespace(point=None),
-        witnesses=witnesses,
+        system=SimpleNamespace(n=0, env=None), step=SimpleNamespace(point=None), witnesses=witnesses
     )
 
 
-def find_change(
-    entries: list[Entry],
-    evaluate: Evaluate,
-    end: float,
-    first: FloatArray,
-) -> Search:
+def find_change(entries: list[Entry], evaluate: Evaluate, end: float, first: FloatArray) -> Search:
     """Return what has triggered at the end of a step, without looking inside.
 
     Parameters are those of `find_crossing`.

@@ -21,15 +21,7 @@ if TYPE_CHECKING:
 
 
 class NativeEvents:
-    """Tells loops about the events of a simulation, and the simulation what has become of them.
-
-    Parameters
-    ----------
-    simulation : SimulationState
-        Whose events they are.
-    program : Program
-        The equations of its system.
-    """
+    """Tells loops about the events of a simulation, and the simulation what has become of them."""
 
     def __init__(self, simulation: SimulationState, program: Program) -> None:
         self._simulation = simulation

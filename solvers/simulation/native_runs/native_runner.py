@@ -37,7 +37,7 @@ from flexure.solvers.native.runs.past_steps import StepRepeater, repeater_of
 from flexure.solvers.native.runs.run_memory import RunMemory
 from flexure.solvers.simulation.native_runs.native_events import NativeEvents
 from flexure.solvers.simulation.native_runs.run_output import RunOutput
-from flexure.solvers.simulation.run_control.early_termination import (
+from flexure.solvers.simulation.run_control.diagnosis import (
     give_up_chattering,
     give_up_slow,
     judge_record,
@@ -68,15 +68,7 @@ class _Loop:
 
 
 class NativeRunner:
-    """Carries on one simulation.
-
-    Parameters
-    ----------
-    simulation : SimulationState
-        What is carried on.
-    program : Program
-        The equations of its system.
-    """
+    """Carries on one simulation."""
 
     def __init__(self, simulation: SimulationState, program: Program) -> None:
         self._simulation = simulation

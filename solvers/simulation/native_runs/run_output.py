@@ -38,23 +38,11 @@ _EVERY = 1 << 61  # beyond the bits of all clocks: at every step
 class RunOutput:
     """Reads the rows of a run after each call of its loop.
 
-    Parameters
-    ----------
-    simulation : SimulationState
-        For which the rows are read.
-    program : Program
-        The equations of its system.
-
-    Attributes
-    ----------
-    at_once : bool
-        Whether nothing but logs publishes at clocks and steps, so that many rows can be read
-        together. Else the loop has to wait after every publish, which may end the run.
-    ended : bool
-        Whether something has ended the run, and left the context where that was.
-    disturbed : bool
-        Whether a publish has changed values in the context, such as a parameter, which the loop
-        has not seen.
+    ``at_once`` is whether nothing but logs publishes at clocks and steps, so that many rows can be
+    read together. Else the loop has to wait after every publish, which may end the run. ``ended``
+    is whether something has ended the run, and left the context where that was; ``disturbed``
+    whether a publish has changed values in the context, such as a parameter, which the loop has not
+    seen.
     """
 
     def __init__(self, simulation: SimulationState, program: Program) -> None:

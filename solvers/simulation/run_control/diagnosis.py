@@ -1,8 +1,9 @@
-"""Finding the block behind a failed integration."""
+"""Where a simulation fails or is given up: what is said, and about which block or state."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, NoReturn
 
 import numpy as np
 
@@ -12,6 +13,7 @@ from flexure.diagrams.values.arrays import FloatArray, freeze, show
 if TYPE_CHECKING:
     from flexure.diagrams.contexts.store import Store
     from flexure.solvers.integration.guard.chattering import Jump
+    from flexure.solvers.simulation.run_control.simulation_state import SimulationState
 
 #: How far ahead to look, in proportion to the state.
 _AHEAD = 1e-8
@@ -121,3 +123,42 @@ def refuse_ahead(store: Store) -> None:
             store.time_derivatives()
     finally:
         store.set_motion(time, x)
+
+
+def judge_record(simulation: SimulationState, land: Callable[[], None]) -> None:
+    """Raise where the motion that is kept takes too much memory, after a call of ``land``.
+
+    That puts the context where the run has come to.
+    """
+    history = simulation.history
+    if history is not None and history.is_full:
+        from flexure.solvers.integration.guard.failures import too_long_record
+
+        land()
+        time = simulation.store.time
+        raise too_long_record(simulation.system, time, history.size, history.limit)
+
+
+def give_up_slow(
+    simulation: SimulationState, time: float, lack: str, rounding: str = ""
+) -> NoReturn:
+    """End a run whose steps up to a time lead nowhere, perhaps since rounding makes them short."""
+    from flexure.solvers.integration.guard.failures import no_progress
+
+    store = simulation.store
+    refuse_ahead(store)
+    error = no_progress(simulation.choice.method, time, "to reach the end", lack, rounding)
+    name_fastest(error, store, simulation.rtol, simulation.atol)
+    raise error
+
+
+def give_up_chattering(simulation: SimulationState, jump: Jump) -> NoReturn:
+    """End a run that chatters at a jump of the equations."""
+    from flexure.solvers.integration.guard.failures import chattering
+
+    store = simulation.store
+    now = store.time, store.x
+    error = chattering(simulation.choice.method, jump, name_jump(store, jump))
+    store.set_motion(*now)
+    name_fastest(error, store, simulation.rtol, simulation.atol)
+    raise error

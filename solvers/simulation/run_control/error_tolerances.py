@@ -8,8 +8,8 @@ from typing import TypeAlias
 
 import numpy as np
 
-from flexure.diagrams.checks.arguments import mapping, shown
-from flexure.diagrams.checks.errors import UnknownNameError, ValueRefusedError, quoted, warn
+from flexure.diagrams.checks.arguments import mapping, require
+from flexure.diagrams.checks.errors import UnknownNameError, quoted, warn
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.values.arrays import FloatArray, as_number
 
@@ -24,28 +24,10 @@ _REST = 1e-15  # below which motions are rounding
 def spread(name: str, wish: Tolerance | None, default: float, context: Context) -> FloatArray:
     """Return one tolerance per component of the continuous state of a root context.
 
-    Parameters
-    ----------
-    name : str
-        What it is called, for messages.
-    wish : float, mapping or None
-        What the user asked for. The path of a diagram applies to everything inside that is not
-        named more closely.
-    default : float
-        For the components about which the wish says nothing.
-    context : Context
-        A root context.
-
-    Returns
-    -------
-    ndarray, shape (n,)
-
-    Raises
-    ------
-    UnknownNameError
-        When a path names no block, or a block without continuous state.
-    ValueRefusedError
-        When a tolerance is no number, or too large to mean something.
+    In a ``wish``, the path of a diagram applies to everything inside that is not named more
+    closely; ``default`` is for the components about which it says nothing. Raises
+    `UnknownNameError` when a path names no block, or a block without continuous state, and
+    `ValueRefusedError` when a tolerance is no number, or too large to mean something.
     """
     system, layout = context.system, context.store.layout
     attempt = f"Cannot set {name} of '{system.label}'"
@@ -72,26 +54,13 @@ def checked_tolerance(name: str, value: object, attempt: str) -> float:
 
     A relative tolerance of a tenth and more keeps no digit, and an infinite absolute one keeps
     nothing at all.
-
-    Parameters
-    ----------
-    name : str
-        "rtol" or "atol".
-    value : float
-        What the user asked for.
-    attempt : str
-        Beginning of messages.
     """
     number = float(as_number(value, (), attempt))
     bound = LOOSEST_RTOL if name == "rtol" else math.inf
-    if np.asarray(value).dtype.kind == "b" or not 0.0 <= number < bound:
-        limits = "from 0 on, below 0.1" if name == "rtol" else "from 0 on"
-        raise ValueRefusedError(
-            attempt,
-            expected=f"a finite number for {name}, {limits}",
-            found=shown(value),
-            remedy="Leave it out for the default",
-        )
+    fits = np.asarray(value).dtype.kind != "b" and 0.0 <= number < bound
+    limits = "from 0 on, below 0.1" if name == "rtol" else "from 0 on"
+    expected = f"a finite number for {name}, {limits}"
+    require(fits, value, attempt, expected, remedy="Leave it out for the default")
     return number
 
 
@@ -100,14 +69,7 @@ def warn_of_small_states(states: Iterable[FloatArray], atol: FloatArray, context
 
     That is one in which all states are small. What is below 1e-15 rests.
 
-    Parameters
-    ----------
-    states : iterable of ndarray, shapes (k, n)
-        The states along the motion, as far as need be.
-    atol : ndarray, shape (n,)
-        The absolute tolerances.
-    context : Context
-        A root context.
+    ``states``, of shapes (k, n), are those along the motion, as far as need be.
     """
     limit, largest = _SMALL * np.min(atol, initial=np.inf), 0.0
     for rows in states:

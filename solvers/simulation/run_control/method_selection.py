@@ -6,8 +6,8 @@ import logging
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from flexure.diagrams.checks.arguments import mapping
-from flexure.diagrams.checks.errors import ValueRefusedError, warn
+from flexure.diagrams.checks.arguments import mapping, require_that
+from flexure.diagrams.checks.errors import warn
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.systems.layout import Layout
 from flexure.diagrams.values.arrays import FloatArray, as_number
@@ -41,25 +41,10 @@ class MethodChoice:
 
     With "auto", an explicit method is used until the Jacobian at the start of a motion, or the
     steps of the method itself, show that the diagram is stiff; from then on a stiff one.
-
-    Parameters
-    ----------
-    method : str or OdeSolver class
-        "auto", a name, or a class.
-    step : float or None
-        The step of a fixed-step method.
-    options : mapping or None
-        Further options of the solver class.
-    layout : Layout
-        Of the system that is simulated.
     """
 
     def __init__(
-        self,
-        method: Method,
-        step: float | None,
-        options: Mapping[str, Any] | None,
-        layout: Layout,
+        self, method: Method, step: float | None, options: Mapping[str, Any] | None, layout: Layout
     ) -> None:
         self._layout = layout
         self._auto = isinstance(method, str) and method == "auto"
@@ -76,24 +61,15 @@ class MethodChoice:
 
     def _set_step(self, step: float | None, name: str) -> None:
         """Check that a step is given to fixed-step methods, and to no others."""
+        attempt = f"Cannot use the method '{name}'"
         if not is_fixed_step(self.method):
-            if step is None:
-                return
-            raise ValueRefusedError(
-                f"Cannot use the method '{name}' with step={step}",
-                expected="a fixed-step method",
-                found="a method that chooses its steps",
-                remedy="Pass max_step= to bound them",
-            )
-        if step is None:
-            raise ValueRefusedError(
-                f"Cannot use the method '{name}'",
-                expected="the length of its steps",
-                found="no step",
-                remedy="Pass step=, in seconds",
-            )
-        attempt = f"Cannot use the method '{name}' with this step"
-        self.options["step"] = float(as_number(step, (), attempt))
+            found, remedy = "a method that chooses its steps", "Pass max_step= to bound them"
+            attempt = f"{attempt} with step={step}"
+            require_that(step is None, attempt, "a fixed-step method", found, remedy)
+            return
+        expected, remedy = "the length of its steps", "Pass step=, in seconds"
+        require_that(step is not None, attempt, expected, "no step", remedy)
+        self.options["step"] = float(as_number(step, (), f"{attempt} with this step"))
         if "positions" in option_names(self.method):
             self.options.setdefault("positions", self._layout.q_indices)
 

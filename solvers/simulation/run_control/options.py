@@ -7,7 +7,7 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from flexure.diagrams.checks.errors import ValueRefusedError
+from flexure.diagrams.checks.arguments import is_one_of, require
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.values.arrays import as_number, bounded
 from flexure.diagrams.values.events import Terminate
@@ -28,14 +28,9 @@ def checked_max_record(size: Any) -> float | None:
 
 def checked_max_steps(max_steps: Any) -> float:
     """Return the number of steps of a run, or refuse it."""
-    number = float(as_number(max_steps, (), "Cannot use this max_steps"))
-    if not number >= 1.0:
-        raise ValueRefusedError(
-            "Cannot use this max_steps",
-            expected="a number of steps, at least 1",
-            found=repr(max_steps),
-            remedy="The longest step, in seconds, is max_step=",
-        )
+    attempt, remedy = "Cannot use this max_steps", "The longest step, in seconds, is max_step="
+    number = float(as_number(max_steps, (), attempt))
+    require(number >= 1.0, max_steps, attempt, "a number of steps, at least 1", remedy=remedy)
     return number
 
 
@@ -43,13 +38,10 @@ def checked_compiled(compiled: Any) -> Compiled:
     """Return whether equations are compiled, and to what, or refuse it."""
     if isinstance(compiled, (bool, np.bool_)):
         return bool(compiled)
-    if isinstance(compiled, str) and compiled in ("native", "python"):
-        return compiled  # type: ignore[return-value]
-    raise ValueRefusedError(
-        "Cannot use the option compiled",
-        expected="True, False, 'native' or 'python'",
-        found=repr(compiled),
-    )
+    fits = is_one_of(compiled, ("native", "python"))
+    expected = "True, False, 'native' or 'python'"
+    require(fits, compiled, "Cannot use the option compiled", expected)
+    return compiled  # type: ignore[no-any-return]
 
 
 def wants_native(compiled: Compiled | None) -> bool:
@@ -59,11 +51,7 @@ def wants_native(compiled: Compiled | None) -> bool:
 
 def checked_max_check_interval(interval: Any) -> float:
     """Return the longest time between two looks at witness functions, or refuse it."""
-    found = float(as_number(interval, (), "Cannot use this max_check_interval"))
-    if not found > 0.0:
-        raise ValueRefusedError(
-            "Cannot use this max_check_interval",
-            expected="a positive number of seconds",
-            found=repr(interval),
-        )
+    attempt = "Cannot use this max_check_interval"
+    found = float(as_number(interval, (), attempt))
+    require(found > 0.0, interval, attempt, "a positive number of seconds")
     return found

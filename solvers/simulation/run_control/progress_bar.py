@@ -39,16 +39,9 @@ class ProgressBar:
     bar that tqdm has for notebooks. A file or pipe receives a line every ten seconds, so that short
     work writes nothing there.
 
-    Parameters
-    ----------
-    start, end : float
-        Simulation time in seconds, or what is counted.
-    show : bool
-        Whether to show anything.
-    stopping : threading.Event, optional
-        When it is set, the simulation is interrupted like one in the main thread by the keyboard.
-    doing, unit : str
-        What goes on, and in what it is counted if that is no time.
+    ``start`` and ``end`` are simulation times in seconds, or what is counted. When ``stopping`` is
+    set, the simulation is interrupted like one in the main thread by the keyboard. ``doing`` is
+    what goes on, and ``unit`` in what it is counted if that is no time.
     """
 
     def __init__(

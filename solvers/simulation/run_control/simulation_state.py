@@ -31,18 +31,8 @@ from flexure.solvers.tracing.derivatives import Derivatives
 class SimulationState:
     """The state of a simulation between two stops.
 
-    Parameters
-    ----------
-    context : Context
-        The root context that moves.
-    choice : MethodChoice
-        Of the integration method.
-    rtol, atol : ndarray, shape (n,)
-        Tolerances of all states.
-    compiled : bool
-        Whether the equations may be traced.
-    max_step, max_check_interval, max_steps, isolate, monitor, show_progress, record, max_record
-        As for `flexure.Simulator`, checked.
+    Tolerances are those of all states, of shape (n,). ``compiled`` is whether equations may be
+    traced. Other arguments are as for `flexure.Simulator`, checked.
     """
 
     def __init__(

@@ -31,26 +31,13 @@ _WORTHWHILE = 50  # evaluations after which a trace pays
 class Reading:
     """What is read from a root context, as a function of time and state.
 
-    Parameters
-    ----------
-    store : Store
-        The values of the root context; evaluation by interpretation moves them.
-    read : callable
-        Reads a vector from a store, of numbers or symbols.
-    compiled : bool
-        Whether it may be traced and compiled.
-    by_itself : bool
-        Whether that happens at any evaluation, which changes later values by rounding errors, or
-        by `compile_if_due`.
+    Evaluation by interpretation moves the values of the store. ``read`` reads a vector from a
+    store, of numbers or symbols. Where it is ``compiled``, it may be traced: at any evaluation if
+    ``by_itself``, which changes later values by rounding errors, or by `compile_if_due`.
     """
 
     def __init__(
-        self,
-        store: Store,
-        read: Callable[[Store], Any],
-        *,
-        compiled: bool,
-        by_itself: bool = True,
+        self, store: Store, read: Callable[[Store], Any], *, compiled: bool, by_itself: bool = True
     ) -> None:
         self._store = store
         self._read = read

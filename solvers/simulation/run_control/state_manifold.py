@@ -34,15 +34,7 @@ _HELPS = 0.5
 
 
 class Manifold:
-    """Keeps the state of a simulation where it belongs.
-
-    Parameters
-    ----------
-    simulation : SimulationState
-        Whose state it is.
-    compiled : bool
-        Whether equations may be traced.
-    """
+    """Keeps the state of a simulation where it belongs."""
 
     def __init__(self, simulation: SimulationState, *, compiled: bool) -> None:
         self._simulation = simulation
@@ -109,10 +101,7 @@ class Manifold:
         Where a motion begins with a state that no update has moved, jumps of positions are said
         once: something prescribed jumps.
 
-        Raises
-        ------
-        SimulationError
-            When projections leave it far away.
+        Raises `SimulationError` when projections leave it far away.
         """
         with np.errstate(all="ignore"):
             deviation = self._deviation(time, x)

@@ -23,14 +23,7 @@ from flexure.solvers.native.kernels.parts.small_matrices import (
     subtract,
     subtract_product,
 )
-from flexure.solvers.native.language.language import (
-    Floats,
-    Ints,
-    Real,
-    Static,
-    Structure,
-    unrolled,
-)
+from flexure.solvers.native.language.language import Floats, Ints, Real, Static, Structure, unrolled
 
 APART = True  # they are called at many places of a step
 

@@ -190,13 +190,7 @@ def pull(data: AdjointData, row: Static, count: Static, time: float, unit: float
 
 
 def repeat_step(
-    data: AdjointData,
-    run: Run,
-    method: Static,
-    t: float,
-    end: float,
-    clip: float,
-    x: Floats,
+    data: AdjointData, run: Run, method: Static, t: float, end: float, clip: float, x: Floats
 ) -> None:
     """Compute the increments of a step of an implicit method, in place of its slopes."""
     step, n = run.step, data.n

@@ -27,12 +27,7 @@ from flexure.solvers.native.kernels.parts.arithmetic import (
 from flexure.solvers.native.kernels.parts.linear_solves import FactorData, factorize, solve
 from flexure.solvers.native.kernels.parts.run import Run
 from flexure.solvers.native.kernels.steps.rosenbrock import add_up, error_norm, point
-from flexure.solvers.native.language.language import (
-    Floats,
-    Function,
-    Static,
-    unrolled,
-)
+from flexure.solvers.native.language.language import Floats, Function, Static, unrolled
 
 REORDERED = True
 

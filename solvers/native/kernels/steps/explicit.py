@@ -47,14 +47,7 @@ def attempt_small(run: Run, tableau: Static, n: Static, f: Function) -> float:
 
 
 def try_step(
-    run: Run,
-    tableau: Static,
-    n: int,
-    f: Function,
-    x: Floats,
-    y: Floats,
-    x_new: Floats,
-    k: Floats,
+    run: Run, tableau: Static, n: int, f: Function, x: Floats, y: Floats, x_new: Floats, k: Floats
 ) -> float:
     """Compute the stages of a step, the new state and the norm of the error."""
     t, h, clip, env = run.step.time, run.step.h, run.step.clip, run.system.env
@@ -88,14 +81,7 @@ def stage(tableau: Static, s: Static, n: int, h: Real, x: Reals, k: Reals, y: Re
 
 
 def error_norm(
-    tableau: Static,
-    n: int,
-    h: Real,
-    x: Reals,
-    x_new: Reals,
-    k: Reals,
-    rtol: Floats,
-    atol: Floats,
+    tableau: Static, n: int, h: Real, x: Reals, x_new: Reals, k: Reals, rtol: Floats, atol: Floats
 ) -> Real:
     """Return the root mean square of the error in units of the tolerance, as SciPy does.
 

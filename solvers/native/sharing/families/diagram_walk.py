@@ -15,12 +15,12 @@ from typing import Any
 
 from flexure.diagrams.systems.layout import Layout
 from flexure.solvers.native.emission.emission import Environment
-from flexure.solvers.native.sharing.families.block_trace import Prototype
 from flexure.solvers.native.sharing.families.families import (
     FROM_INPUTS,
     KNOWN,
     Family,
     Pattern,
+    Prototype,
     Variant,
 )
 from flexure.solvers.native.sharing.families.requested_derivatives import OF_RUNS, Question
@@ -47,30 +47,12 @@ class UnlikeError(Exception):
 class Walk:
     """A walk through the derivatives of a root system.
 
-    Parameters
-    ----------
-    layout : Layout
-        Of the system.
-    environment : Environment
-        Knows where discrete values are, and gives room to columns.
-    zeros : collection of Key
-        Components of parameters that are zero. Blocks with other zeros are not alike.
-    question : Question
-        What is asked of the system.
+    The environment knows where discrete values are, and gives room to columns. Components of
+    parameters in ``zeros`` are zero; blocks with other zeros are not alike.
 
-    Attributes
-    ----------
-    columns : Columns
-        All columns.
-    families : list of Family
-        The blocks that take part.
-    variants : list of Variant
-        All traces, complete.
-    inputs : list of tuple
-        The slots of inputs from outside, and the rows of their components.
-    shown : list of tuple
-        What is shown besides derivatives: codes, or known numbers, each with a level that it is
-        there from.
+    ``families`` are the blocks that take part, ``variants`` all traces, complete. ``inputs`` are
+    the slots of inputs from outside, and the rows of their components. ``shown`` is what is shown
+    besides derivatives: codes, or known numbers, each with a level that it is there from.
     """
 
     def __init__(

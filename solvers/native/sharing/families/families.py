@@ -7,7 +7,7 @@ tracing, and in what array the others are. Such a trace, with the blocks to whic
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from itertools import accumulate
 from operator import itemgetter
 from typing import Any, TypeAlias
@@ -15,9 +15,15 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from flexure.diagrams import scalars
+from flexure.diagrams.scalars.derivatives.simplification import simplify
 from flexure.diagrams.scalars.expressions.expression import reachable
+from flexure.diagrams.systems.feedthrough import input_closure
+from flexure.diagrams.systems.layout import Layout
+from flexure.diagrams.systems.leaf import LeafSystem
+from flexure.diagrams.values.arrays import freeze
+from flexure.diagrams.values.kinds import ALL_KINDS
 from flexure.solvers.native.emission.emission import Node, key_of
-from flexure.solvers.native.sharing.families.block_trace import Prototype
+from flexure.solvers.native.sharing.families.requested_derivatives import Reading
 from flexure.solvers.native.sharing.families.value_columns import (
     CLOCK,
     FIXED,
@@ -27,7 +33,15 @@ from flexure.solvers.native.sharing.families.value_columns import (
     Columns,
     IntArray,
 )
-from flexure.solvers.tracing.trace import DISCRETE, INPUT, PARAMETER, STATE, TIME, Key
+from flexure.solvers.tracing.trace import (
+    DISCRETE,
+    INPUT,
+    PARAMETER,
+    STATE,
+    TIME,
+    Key,
+    symbolic_store,
+)
 
 #: What a port offers: for each component the sort of its column or, as text, a known value.
 #: None stands for a port without numbers.
@@ -39,23 +53,76 @@ FROM_TIME, FROM_STATE, FROM_DISCRETE, FROM_VARIED, FROM_ROW, FROM_INPUTS, KNOWN 
 _SORTS = {TIME: CLOCK, STATE: MOTION, DISCRETE: MOVING, PARAMETER: FIXED}
 
 
+class Prototype:
+    """A block whose calculations run on symbols of its own.
+
+    The keys of the symbols are those of `flexure.solvers.tracing.trace` for a root system that
+    consists of the block alone. All traces share one graph: what two calculations compute is there
+    once.
+
+    The diagram around the block is not read. Components of its parameters in ``zeros`` are zero.
+    ``reading`` is what is asked of it, if it has a state: as a rule, the derivatives. ``as_gain``
+    is whether it has the slopes of a gain, if it is to pass as one in linear models.
+
+    ``derivatives`` is the number of the calculation of that; before it come the output ports.
+    ``inputs`` are the input ports that each calculation may read; ``discrete_starts`` is where each
+    group of discrete state begins among all discrete values of the block.
+    """
+
+    def __init__(
+        self, block: LeafSystem, zeros: Collection[Key], reading: Reading, *, as_gain: bool
+    ) -> None:
+        self._zeros, self._reading = zeros, reading
+        layout = Layout(block)
+        self._store = symbolic_store(layout, as_gain=as_gain)
+        reading.begin(self._store)
+        self._first_input = layout.input_base
+        self._symbols = [self._store.cache[slot] for slot in layout.sources[0]]
+        self._held: dict[int, list[float | None]] = {}  # what is known of inputs at present
+        self.derivatives = len(block.output_ports)
+        self.inputs = [tuple(sorted(input_closure(port))) for port in block.output_ports]
+        self.inputs.append(tuple(range(len(self._symbols))))
+        sizes = [group.size for group in block.discrete_states]
+        self.discrete_starts = np.cumsum([0, *sizes]).tolist()
+
+    def port_of(self, where: int) -> int:
+        """Return the input port that the key of a symbol names."""
+        return where - self._first_input
+
+    def trace(self, calculation: int, known: Mapping[int, Sequence[float | None]]) -> list[Any]:
+        """Run a calculation, and simplify what it gives, an expression or number per component.
+
+        ``known`` holds, for input ports, the components whose values are known, and None for the
+        others.
+        """
+        store = self._store
+        self._hold(known)
+        if calculation == self.derivatives:
+            return simplify(self._reading(store), self._zeros, checked=True)
+        return simplify(store.value(calculation), self._zeros, checked=True)
+
+    def _hold(self, known: Mapping[int, Sequence[float | None]]) -> None:
+        """Put known components into the inputs; what was computed stays valid if none changes."""
+        numbers = {port: list(each) for port, each in known.items() if set(each) != {None}}
+        if repr(numbers) == repr(self._held):  # which tells 0.0 from -0.0
+            return
+        for port in numbers.keys() | self._held.keys():
+            symbols = self._symbols[port]
+            values = numbers.get(port, [None] * len(symbols))
+            mixed = [s if n is None else n for s, n in zip(symbols, values, strict=True)]
+            self._store.hold(self._first_input + port, freeze(scalars.array(mixed)))
+        self._store.changed(ALL_KINDS)
+        self._held = numbers
+
+
 class Family:
     """Blocks that are alike.
 
-    Parameters
-    ----------
-    prototype : Prototype
-        Traces the calculations of one of them.
-    positions : list of int
-        Where the blocks are in the layout; the position in this list is the *row* of a block.
-    bases : list of tuple of int
-        For each block, from where codes are counted: those of time, of its states, of its discrete
-        values, of its varied parameters, and its row.
-    columns : Columns
-        All columns of the diagram.
-    varied : sequence of tuple of int
-        The components of parameters that change as states do, in their order: the indices of the
-        parameter and of the component.
+    ``positions`` are those of the blocks in the layout; the position in this list is the *row* of a
+    block. ``bases`` are for each block from where codes are counted: those of time, of its states,
+    of its discrete values, of its varied parameters, and its row. ``varied`` are the components of
+    parameters that change as states do, in their order, as indices of the parameter and of the
+    component.
     """
 
     def __init__(
@@ -118,33 +185,15 @@ class Family:
 class Variant:
     """A calculation of a family for one pattern of inputs, and the blocks to which it applies.
 
-    Parameters
-    ----------
-    family : Family
-        The family.
-    calculation : int
-        As the prototype counts.
-    patterns : sequence of Pattern
-        What the inputs offer that the calculation may read.
+    ``calculation`` is counted as by the prototype; ``patterns`` is what the inputs offer that it
+    may read, ``pattern`` what the output offers to others. ``targets`` is what of ``expressions``
+    is work: all derivatives, but only those components of an output that are neither known nor
+    handed on. Behind the targets, ``moving`` are the nodes that change during a run, and ``inputs``
+    says for each node that represents an input its column in ``codes``. ``results`` says for each
+    component of an output what to add to what to have its code for a block.
 
-    Attributes
-    ----------
-    expressions : list
-        What is computed.
-    targets : list
-        What of it is work: all derivatives, but only those components of an output that are
-        neither known nor handed on.
-    moving : set of int
-        The nodes behind the targets that change during a run.
-    inputs : dict
-        For each node behind the targets that represents an input, its column in `codes`.
-    results : list of tuple
-        For each component of an output, what to add to what to have its code for a block.
-    pattern : Pattern
-        What the output offers to others.
-    rows, codes, levels : ndarray
-        The blocks, the codes of their inputs, and their levels: a block reads only results of
-        lower levels than its own. They are there after `complete`.
+    After `complete`, there are ``rows``, ``codes`` and ``levels``: the blocks, the codes of their
+    inputs, and their levels. A block reads only results of lower levels than its own.
     """
 
     def __init__(self, family: Family, calculation: int, patterns: Sequence[Pattern]) -> None:

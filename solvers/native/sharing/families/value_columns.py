@@ -10,7 +10,7 @@ its array is decided when all jobs are known.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from itertools import chain, pairwise
+from itertools import chain, groupby, pairwise
 from typing import TypeAlias
 
 import numpy as np
@@ -31,12 +31,8 @@ _ARRAYS = {CLOCK: "t", MOTION: "x", MOVING: "env", FIXED: "env", RATE: "out"}
 class Columns:
     """All columns of a diagram.
 
-    Parameters
-    ----------
-    environment : Environment
-        Gives room to columns. It begins with the discrete values of the diagram.
-    num_inputs : int
-        Number of components of all inputs from outside.
+    The environment begins with the discrete values of the diagram, and gives room to columns.
+    ``num_inputs`` counts the components of all inputs from outside.
     """
 
     def __init__(self, environment: Environment, num_inputs: int) -> None:
@@ -70,7 +66,7 @@ class Columns:
 
         Where wishes contradict each other, those that take more columns count more.
         """
-        wishes = [_without_repetitions(codes >> SHIFT) for codes in readings]
+        wishes = [[each for each, _ in groupby((codes >> SHIFT).tolist())] for codes in readings]
         after: dict[int, int] = {}
         behind: set[int] = set()
         for wish in sorted(wishes, key=len, reverse=True):
@@ -95,12 +91,6 @@ class Columns:
 def columns_of(codes: IntArray) -> list[int]:
     """Return the different columns of codes."""
     found: list[int] = np.unique(codes >> SHIFT).tolist()
-    return found
-
-
-def _without_repetitions(columns: IntArray) -> list[int]:
-    """Return columns without those that come once more at once."""
-    found: list[int] = columns[np.diff(columns, prepend=-1) != 0].tolist()
     return found
 
 

@@ -121,17 +121,9 @@ class _Stage:
 
 
 class Stages:
-    """The stages of all families.
+    """The stages of all families: ``moving`` jobs during a run, and ``fixed`` ones before.
 
-    Parameters
-    ----------
-    live : set of int
-        The columns that are needed.
-
-    Attributes
-    ----------
-    moving, fixed : list of Job
-        What is computed during a run, and what is computed before.
+    ``live`` are the columns that are needed.
     """
 
     def __init__(self, live: set[int]) -> None:

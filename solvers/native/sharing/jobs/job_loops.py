@@ -81,13 +81,7 @@ def guard_of(repetition: Repetition) -> Guard | None:
 
 
 class Data:
-    """References of the functions of a module.
-
-    Attributes
-    ----------
-    lines : list of str
-        Tables, and what LLVM is to know about loops.
-    """
+    """References of the functions of a module: tables, and what LLVM is to know about loops."""
 
     def __init__(self) -> None:
         self.lines: list[str] = []
@@ -124,18 +118,8 @@ class Data:
 class Loop:
     """A function ``f(t, x, env, out, from, to)`` that computes instances one after the other.
 
-    Parameters
-    ----------
-    name : str
-        Name of the function.
-    repetition : Repetition
-        What it computes.
-    data : Data
-        Takes tables and marks.
-    lanes : int
-        Instances that are computed at once.
-    vectors : mapping, optional
-        Functions that compute all of them, by the name of the function of the C library.
+    ``data`` takes tables and marks. So many ``lanes`` are computed at once; ``vectors`` are
+    functions that compute all of them, by the name of the function of the C library.
     """
 
     _time = "%t"
@@ -345,12 +329,8 @@ class WideLoop(Loop):
     There must be so many in each span. Where the last ones do not fill a register, some before them
     are computed again.
 
-    Parameters
-    ----------
-    name, repetition, data, lanes, vectors
-        As for `Loop`.
-    spans : sequence of (int, int)
-        The first instance, and the one behind the last, of all that is computed at one call.
+    ``spans`` are the first instance, and the one behind the last, of all that is computed at one
+    call.
     """
 
     _time = "%time"

@@ -95,12 +95,7 @@ class _Part:
 def share(jobs: Sequence[Job], sorts: Sequence[int]) -> list[Job]:
     """Make parts that are alike the rows of new jobs, where that makes many rows of few.
 
-    Parameters
-    ----------
-    jobs : sequence of Job
-        The jobs.
-    sorts : sequence of int
-        The sort of each column.
+    ``sorts`` are those of the columns.
     """
     shared: list[Job] = []
     left = list(jobs)
@@ -128,14 +123,8 @@ def share(jobs: Sequence[Job], sorts: Sequence[int]) -> list[Job]:
 def copies(shown: Sequence[tuple[int | float, int]], columns: Columns, first: int) -> list[Job]:
     """Return jobs that hand on what is known under codes, each behind its level, or numbers.
 
-    Parameters
-    ----------
-    shown : sequence of tuple
-        The codes or numbers, with the levels from which on they are there.
-    columns : Columns
-        The columns of the codes.
-    first : int
-        Which of the results the first one becomes.
+    ``shown`` are codes of ``columns``, or numbers, with the levels from which on they are there.
+    The first becomes the result number ``first``.
     """
     start = np.zeros(1, dtype=np.int64)
     jobs, by_sort = [], dict[int, list[tuple[int, int, int]]]()
@@ -161,16 +150,10 @@ def _moving_inputs(job: Job, sorts: Sequence[int]) -> set[int]:
 def separate(
     expressions: Sequence[Any], inputs: Collection[int], common: Collection[int] = ()
 ) -> Iterable[list[int]]:
-    """Take expressions apart; return which of them have operations in common.
+    """Take expressions of one trace apart; return which of them have operations in common.
 
-    Parameters
-    ----------
-    expressions : sequence
-        Expressions of one trace, or numbers.
-    inputs : collection of int
-        The indices of the nodes at which they begin.
-    common : collection of int
-        Inputs that hold together what reads them.
+    ``inputs`` are the indices of the nodes at which they begin; those in ``common`` hold together
+    what reads them.
     """
     leader = list(range(len(expressions)))
     first: dict[int, int] = {}  # the expression from which a node was reached first

@@ -46,19 +46,11 @@ class _Addend(NamedTuple):
 class SeparableRows:
     """The rows that are taken apart, and their addends.
 
-    Parameters
-    ----------
-    parts : sequence of Part
-        All jobs; those with addends inside expose them.
-    reached : dict
-        On which states the rows depend, as the bits of a number, by the codes of the rows.
-    bits : dict
-        On which states results depend, by their codes. What is exposed is added, and the rows are
-        taken out.
-    most : int
-        On how many states a row depends at least, and each of its addends at most.
-    column : int
-        The first number of a column that is not taken.
+    Jobs in ``parts`` with addends inside expose them. ``reached`` says by the codes of rows on
+    which states these depend, as the bits of a number, and ``bits`` by their codes the same of
+    results: what is exposed is added there, and the rows are taken out. ``most`` is on how many
+    states a row depends at least, and each of its addends at most; ``column`` is the first number
+    of a column that is not taken.
     """
 
     def __init__(
@@ -158,14 +150,8 @@ class SeparableRows:
     ) -> tuple[DirectionPlan, Sums | None]:
         """Return a plan without addends, in which entries of the rows are behind all others.
 
-        Parameters
-        ----------
-        plan : DirectionPlan
-            The plan of all rows, those of the addends behind others.
-        count : int
-            Number of other rows.
-        places : ndarray
-            Where derivatives of the addends are in the environment.
+        In the ``plan`` of all rows, those of the addends are behind ``count`` others. ``places`` is
+        where derivatives of the addends are in the environment.
         """
         if not self.rows:
             return plan, None

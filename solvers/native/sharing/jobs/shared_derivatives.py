@@ -64,37 +64,15 @@ class SharedInputs(NamedTuple):
 class SharedDerivatives:
     """The derivatives of a root system as the text of one native function, and what prepares it.
 
-    Parameters
-    ----------
-    layout : Layout
-        Of the system.
-    environment : Environment
-        Gives the room that is needed.
-    zeros : collection of Key
-        Components of parameters that are zero.
-    least : int
-        Operations from which on sharing gains anything.
-    question : Question
-        What is asked of the system. What is shown comes behind the derivatives, and varied numbers
-        behind the states.
+    Components of parameters in ``zeros`` are zero. ``least`` is the number of operations from which
+    on sharing gains anything. Answers to the ``question`` come behind the derivatives, and varied
+    numbers behind the states.
 
-    Attributes
-    ----------
-    blocks, kinds : int
-        How many blocks take part, and of how many kinds they are.
-    operations : int
-        Of the derivatives.
-    written : int
-        Operations in the text.
-    timed : bool
-        Whether the derivatives depend on time.
-    inputs : SharedInputs
-        What the code reads.
-    code : ModuleTexts
-        The functions ``rhs``, which computes the derivatives, and ``prepare``, which computes what
-        depends on parameters alone, and puts it into its environment, not into its output.
-    jacobian : callable
-        Returns the Jacobian, which takes room in an environment, or None if sharing does not pay.
+    So many ``blocks`` of so many ``kinds`` take part; of the ``operations`` of the derivatives,
+    ``written`` ones are in the text. ``timed`` is whether the derivatives depend on time. ``code``
+    has the functions ``rhs``, which computes the derivatives, and ``prepare``, which computes what
+    depends on parameters alone, and puts it into its environment, not into its output. ``jacobian``
+    returns the Jacobian, which takes room in an environment, or None if sharing does not pay.
     """
 
     def __init__(
@@ -175,12 +153,7 @@ def may_pay(store: SymbolicStore, derivatives: Sequence[Any]) -> bool:
 
     It does not if one part of a block makes up too much of the whole.
 
-    Parameters
-    ----------
-    store : SymbolicStore
-        What was traced.
-    derivatives : sequence
-        The derivatives, not simplified, so that they begin at the outputs of other blocks.
+    The derivatives are not simplified, so that they begin at the outputs of other blocks.
     """
     layout = store.layout
     changing: set[int] = set()  # what depends on more than parameters, as all that moves does

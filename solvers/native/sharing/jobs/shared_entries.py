@@ -73,22 +73,10 @@ class _Group:
 class SharedEntries:
     """Jobs that compute the numbers again, and all derivatives behind the entries.
 
-    Parameters
-    ----------
-    parts : sequence of Part
-        All that is computed during a run.
-    rows : iterable of int
-        The codes of the results whose derivatives are the entries.
-    addends : set of int
-        The codes of other results whose derivatives are wanted; they go into the environment.
-    columns : Columns
-        Of these jobs. Columns of derivatives are added.
-    count : int
-        Number of states.
-    environment : Environment
-        Gives room to derivatives.
-    most : int
-        Operations, from which on it is given up.
+    ``parts`` is all that is computed during a run; ``rows`` are the codes of the results whose
+    derivatives by the ``count`` states are the entries, ``addends`` those of other results whose
+    derivatives are wanted, which go into the environment. Columns of derivatives are added to
+    ``columns``. It is given up from ``most`` operations on.
     """
 
     def __init__(

@@ -80,18 +80,8 @@ def shared_jacobian(
 ) -> SharedJacobian | None:
     """Write a function that computes the Jacobian of what jobs compute; None if that does not pay.
 
-    Parameters
-    ----------
-    jobs : sequence of Job
-        All that is computed during a run.
-    columns : Columns
-        Of these jobs.
-    count : int
-        Number of states.
-    environment : Environment
-        Gives the room that is needed.
-    rows : int, optional
-        Number of results. As many as there are states when omitted, and then there may be none.
+    ``jobs`` is all that is computed during a run. There are as many results as ``count``, the
+    number of states, unless ``rows`` says how many; then there may be none.
     """
     is_sought, size = rows is not None, count if rows is None else rows
     parts = [_Part(job, columns) for job in jobs]

@@ -37,14 +37,7 @@ def shared_values(
 ) -> ModuleTexts | None:
     """Write a function that computes expressions of one trace; None if sharing does not pay.
 
-    Parameters
-    ----------
-    name : str
-        Name of the function.
-    expressions : sequence
-        The expressions, or numbers.
-    environment : Environment
-        Where the inputs of the trace are, and what depends on parameters alone.
+    The environment is where the inputs of the trace are, and what depends on parameters alone.
     """
     columns = Columns(environment, 0)
     fixed = columns.add(FIXED, 0)
