@@ -286,8 +286,11 @@ def names_in(code: CodeType) -> list[str]:
 def is_only_of_self(code: CodeType, name: str) -> bool:
     """Return whether a name is that of an attribute of ``self``, such as ``self.open``, only."""
     inner = [each for each in code.co_consts if isinstance(each, CodeType)]
-    uses = [pair for pair in pairwise(get_instructions(code)) if pair[1].opcode in hasname]
-    owners = {owner.argval for owner, use in uses if use.argval == name}
+    owners = {
+        owner.argval if use.opname.endswith(("_ATTR", "_METHOD")) else None
+        for owner, use in pairwise(get_instructions(code))
+        if use.opcode in hasname and use.argval == name
+    }
     return owners <= {"self"} and all(is_only_of_self(each, name) for each in inner)
 
 

@@ -381,6 +381,28 @@ def test_an_update_that_prints_prints_numbers(
     assert capsys.readouterr().out.split() == ["tick"] * 5
 
 
+class Handing(Drawing):
+    """A block that hands `print` on, behind itself."""
+
+    def __init__(self) -> None:
+        super().__init__(lambda: 1.0)
+
+    def renew(self, context: Any) -> Any:
+        use(self, print)
+        return super().renew(context)
+
+
+def use(block: Handing, function: Callable[[str], None]) -> None:
+    function("tick")
+
+
+def test_an_update_that_hands_a_function_on_is_no_reader_of_an_attribute(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    run(Handing(), True, [1.1], method="RK45")
+    assert capsys.readouterr().out.split() == ["tick"] * 5
+
+
 class Counting(fx.LeafSystem):
     """Equations with a hidden state, which no trace can follow."""
 
