@@ -69,9 +69,9 @@ def one_at_a_time(
     options = Options(plus_minus, None, context, 0)
     drawn, _ = marginals(values, attempt, options)
     count = 1 + 2 * sum(each.size for each in drawn)
-    columns, row = {}, 1
+    columns, row, base = {}, 1, options.nominal
     for each in drawn:
-        nominal = _nominal(each, context, attempt)
+        nominal = _nominal(each, base, attempt)
         column = np.repeat(nominal[np.newaxis], count, axis=0)
         flat = column.reshape(count, -1)
         for k, ends in enumerate(_ends(each, attempt)):
@@ -81,7 +81,7 @@ def one_at_a_time(
     return Plan([Axis(SAMPLE, columns)])
 
 
-def _nominal(each: Marginal, context: Context | System, attempt: str) -> FloatArray:
+def _nominal(each: Marginal, context: Context | None, attempt: str) -> FloatArray:
     """Return the nominal value of what is moved."""
     nominal = nominal_value(each.path, context, attempt)
     shape = nominal.shape if each.shape == () and nominal.size == 1 else each.shape

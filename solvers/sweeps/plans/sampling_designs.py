@@ -42,12 +42,18 @@ _MOST = 2**_BITS  # samples
 
 
 class Options(NamedTuple):
-    """Base class of the sampling methods."""
+    """Options of the sampling methods."""
 
     plus_minus: float | str | None
     correlation: Correlations | None
     context: Context | System | None
     seed: Seed
+
+    @property
+    def nominal(self) -> Context | None:
+        """The context with the nominal values: that of a system is made at each call."""
+        context = self.context
+        return context.create_default_context() if isinstance(context, System) else context
 
 
 @answers_other_words
@@ -347,6 +353,7 @@ def marginals(values: Any, attempt: str, options: Options) -> tuple[list[Margina
             found="a mapping, which has a distribution for each path",
             remedy="Write the tolerance into the mapping, as in {'spring.stiffness': '5 %'}",
         )
+    options = options._replace(context=options.nominal)
     found: list[Marginal] = []
     joint: list[_Matrix] = []
     for key, source in values.items():
@@ -408,9 +415,7 @@ def _uniform(path: str, low: Any, high: Any, attempt: str) -> Marginal:
     return Marginal(path, shape, lambda points: low * (1.0 - points) + high * points)
 
 
-def _around(
-    path: str, tolerance: Any, attempt: str, context: Context | System | None
-) -> tuple[Any, Any]:
+def _around(path: str, tolerance: Any, attempt: str, context: Any) -> tuple[Any, Any]:
     """Return the interval around a nominal value."""
     width = _half_width(tolerance)
     share = _share(tolerance, attempt) if width is None else 1.0
@@ -427,10 +432,8 @@ def _around(
     return nominal - share * np.abs(nominal), nominal + share * np.abs(nominal)
 
 
-def nominal_value(path: str, context: Context | System | None, attempt: str) -> FloatArray:
-    """Return the value of a path in a context, or in a default context of a system."""
-    if isinstance(context, System):
-        context = context.create_default_context()
+def nominal_value(path: str, context: Any, attempt: str) -> FloatArray:
+    """Return the value of a path in a context."""
     if not isinstance(context, Context):
         raise ValueRefusedError(
             attempt,
