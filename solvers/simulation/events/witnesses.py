@@ -19,9 +19,12 @@ from flexure.diagrams.checks.errors import EvaluationError, NonFiniteError
 from flexure.diagrams.contexts.store import annotate
 from flexure.diagrams.values.arrays import FloatArray
 from flexure.diagrams.values.events import Witness
-from flexure.solvers.native.kernels.parts.run_samples import first_trigger, note_peaks
+from flexure.solvers.native.kernels.parts.run_samples import (
+    first_trigger,
+    note_peaks,
+    varies_unseen,
+)
 from flexure.solvers.native.kernels.parts.zero_search import (
-    APPARENT,
     MOST_STRETCHES,
     SEARCH_SIZE,
     end_of_stretch,
@@ -124,10 +127,8 @@ def find_crossing(
             continue
         order, fast = witnesses.order[:count], witnesses.fast
         times, samples = witnesses.instants[order], witnesses.samples.reshape(-1, len(fast))[order]
-        steady = np.all(samples > 0.0, axis=0) | np.all(samples < 0.0, axis=0)
-        peaks = witnesses.peaks
-        apparent = (np.ptp(samples, axis=0) > APPARENT * peaks) & (peaks > 0.0)
-        lost |= (fast == 2) & (steady & apparent) | (fast > 0) & (left <= 0)
+        unseen = [varies_unseen(witnesses, k, count) for k in range(len(entries))]
+        lost |= unseen | (fast > 0) & (left <= 0)
         for sample in samples[1:]:
             sides = np.where(sides == 0.0, np.sign(sample), sides)
         best = math.inf

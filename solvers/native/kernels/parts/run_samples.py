@@ -72,19 +72,28 @@ def forget_old_events(witnesses: WitnessData) -> None:
 
 
 def may_miss(witnesses: WitnessData, count: int) -> bool:
-    """Return whether some function varies fast, and visibly, while it keeps its sign."""
+    """Return whether some function varies so fast that a crossing may be missed."""
+    some = False
+    for k in range(witnesses.count):
+        if varies_unseen(witnesses, k, count):
+            some = True
+    return some
+
+
+def varies_unseen(witnesses: WitnessData, k: int, count: int) -> bool:
+    """Return whether a function varies fast, and visibly, while it keeps its sign."""
+    if witnesses.fast[k] != 2:
+        return False
     w = witnesses.count
-    for k in range(w):
-        least = witnesses.samples[k]
-        most = witnesses.samples[k]
-        for e in range(count):
-            least = smaller(least, witnesses.samples[e * w + k])
-            most = larger(most, witnesses.samples[e * w + k])
-        steady = least > 0.0 or most < 0.0
-        apparent = witnesses.peaks[k] > 0.0 and most - least > APPARENT * witnesses.peaks[k]
-        if witnesses.fast[k] == 2 and steady and apparent:
-            return True
-    return False
+    least = witnesses.samples[k]
+    most = witnesses.samples[k]
+    for e in range(count):
+        least = smaller(least, witnesses.samples[e * w + k])
+        most = larger(most, witnesses.samples[e * w + k])
+    steady = least > 0.0 or most < 0.0
+    apparent = witnesses.peaks[k] > 0.0 and most - least > APPARENT * witnesses.peaks[k]
+    unseen: bool = steady and apparent
+    return unseen
 
 
 def all_far(witnesses: WitnessData, width: float) -> bool:
