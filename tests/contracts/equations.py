@@ -37,7 +37,9 @@ DRAWS: dict[str, Draw] = {
 SEEDS = by_tier(fast=2, full=3)
 
 
-def acceptable(parameter: fx.NumericParameter, draw: Draw, rng: np.random.Generator) -> Any:
+def acceptable(
+    parameter: fx.diagrams.NumericParameter, draw: Draw, rng: np.random.Generator
+) -> Any:
     """Draw a value within the bounds of a parameter."""
     if parameter.distribution is not None:
         return parameter.distribution(rng)
@@ -63,7 +65,7 @@ def acceptable(parameter: fx.NumericParameter, draw: Draw, rng: np.random.Genera
     return value
 
 
-def value_for(port: fx.InputPort, draw: Draw, rng: np.random.Generator) -> Any:
+def value_for(port: fx.diagrams.InputPort, draw: Draw, rng: np.random.Generator) -> Any:
     """Draw a value for an input, with a rotation where the port takes a pose."""
     assert port.size is not None
     if port.name.startswith("pose_"):
@@ -128,7 +130,7 @@ def equations(block: fx.LeafSystem) -> dict[str, Equation]:
     if block.continuous_state is not None:
         found["derivatives"] = lambda context: context.store.time_derivatives()
     for k, event in enumerate(block.events):
-        if isinstance(event.trigger, fx.Witness):
+        if isinstance(event.trigger, fx.diagrams.Witness):
             found[f"witness {k}"] = event.trigger.calc
         if event.kind != "publish":
             found[f"update {k}"] = event.handler

@@ -373,7 +373,7 @@ def test_square_wave_jumps_nowhere_but_at_its_edges(
 
 
 def test_edges_of_a_square_wave_are_the_instants_of_a_periodic_event() -> None:
-    trigger = fx.Periodic(0.1, 0.05)
+    trigger = fx.diagrams.Periodic(0.1, 0.05)
     square = Square("square", period=0.1, duty=0.0, delay=0.05)
     context = square.create_default_context()
     for _ in range(2000):

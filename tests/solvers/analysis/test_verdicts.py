@@ -514,7 +514,7 @@ class Latch(fx.LeafSystem):
         self.slope = self.declare_numeric_parameter("slope", 0.5)
         self.state = self.declare_continuous_state(z=2)
         self.held = self.declare_discrete_state("held", [0.0])
-        self.declare_discrete_update(self.update, fx.Periodic(0.1))
+        self.declare_discrete_update(self.update, fx.diagrams.Periodic(0.1))
 
     def update(self, context: Any) -> Any:
         return {self.held: fx.array([np.where(self.state(context)[0] > 1.0, 1.0, 0.0)])}

@@ -96,7 +96,7 @@ class Counted(Pendulum):
     def __init__(self) -> None:
         super().__init__()
         self.asked: list[int] = []
-        self.declare_publish(lambda context: self.asked.append(1), fx.Periodic(1.0))
+        self.declare_publish(lambda context: self.asked.append(1), fx.diagrams.Periodic(1.0))
 
 
 def test_long_interpreted_runs_are_announced_with_the_time_that_they_will_take(

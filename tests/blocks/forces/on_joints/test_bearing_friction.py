@@ -106,7 +106,7 @@ def test_the_effort_of_a_drive_includes_the_friction_by_its_load() -> None:
     bob = builder.add_body("bob", fx.SpatialInertia.point_mass(MASS), com=(0.0, 0.0, -ARM))
     pin = builder.add_joint(fx.RevoluteJoint("pin", builder.world, bob, axis=(0, -1, 0)))
     builder.add_constraint(fx.BearingFriction("journal", pin, friction=0.25, radius=0.05))
-    builder.add_constraint(fx.PrescribedMotion("drive", pin))
+    builder.add_constraint(fx.constraints.PrescribedMotion("drive", pin))
     plant = builder.build()
     for q, rate, alpha in ((0.5, 2.0, 3.0), (1.0, -1.0, 0.0)):
         context = plant.create_default_context()

@@ -26,7 +26,7 @@ def swing(*, assembled: bool = True, link: float = 1.0) -> fx.Plant:
         joints[-1].default_angle = -1.0
     ends = [builder.add_frame(f"end_{bar.name}", bar, (0.5, 0.0, 0.0)) for bar in bars]
     builder.add_constraint(
-        fx.DistanceConstraint("link", ends[0], (0, 0, 0), ends[1], (0, 0, 0), link)
+        fx.constraints.DistanceConstraint("link", ends[0], (0, 0, 0), ends[1], (0, 0, 0), link)
     )
     if assembled:
         builder.assemble_starts(fixed=joints[0])

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import flexure as fx
+from flexure.diagrams import Initialization, Periodic, Witness
 from flexure.diagrams.checks.errors import (
     EvaluationError,
     NonFiniteError,
@@ -35,7 +36,7 @@ class Ball(fx.LeafSystem):
         self.g = self.declare_numeric_parameter("g", 9.81)
         self.e = self.declare_numeric_parameter("e", 0.8)
         self.x = self.declare_continuous_state(q=1, v=1, default=[1.0, 0.0])
-        self.declare_unrestricted_update(self.bounce, fx.Witness(self.x.q, "falling"))
+        self.declare_unrestricted_update(self.bounce, Witness(self.x.q, "falling"))
         self.y = self.declare_vector_output("y", 1, self.x.q, prerequisites=[self.x])
 
     def calc_time_derivatives(self, context: Any) -> Any:
@@ -65,13 +66,13 @@ class Hybrid(fx.LeafSystem):
         self.held = self.declare_discrete_state("held", 0.0)
         self.y = self.declare_vector_output("y", 1, self.calc_y)
         if "relay" in kinds:
-            self.declare_discrete_update(self.turn, fx.Witness(self.calc_room, "falling"))
+            self.declare_discrete_update(self.turn, Witness(self.calc_room, "falling"))
         if "reset" in kinds:
-            self.declare_unrestricted_update(self.reset, fx.Witness(self.calc_height, "rising"))
+            self.declare_unrestricted_update(self.reset, Witness(self.calc_height, "rising"))
         if "ticks" in kinds:
-            self.declare_discrete_update(self.sample, fx.Periodic(0.13, offset=0.05))
+            self.declare_discrete_update(self.sample, Periodic(0.13, offset=0.05))
         if "beginning" in kinds:
-            self.declare_discrete_update(self.fill, fx.Initialization())
+            self.declare_discrete_update(self.fill, Initialization())
         self.jumps = "jump" in kinds
 
     def calc_time_derivatives(self, context: Any) -> Any:
@@ -438,9 +439,9 @@ class Ramp(fx.LeafSystem):
         self.p = {k: self.declare_numeric_parameter(k, value) for k, value in numbers.items()}
         self.x = self.declare_continuous_state(z=2)
         self.held = self.declare_discrete_state("held", 0.0)
-        watch = fx.Witness(lambda c: self.x(c)[0] - self.p["top"](c), "rising")
+        watch = Witness(lambda c: self.x(c)[0] - self.p["top"](c), "rising")
         for when, update in events:
-            trigger = fx.Periodic(0.5, offset=0.5) if when == "tick" else watch
+            trigger = Periodic(0.5, offset=0.5) if when == "tick" else watch
             self.declare_unrestricted_update(getattr(self, update), trigger)
 
     def calc_time_derivatives(self, context: Any) -> Any:
@@ -478,7 +479,7 @@ def test_a_grazing_event_is_named() -> None:
             self.level = self.declare_numeric_parameter("level", 1.0 - 1e-13)
             self.x = self.declare_continuous_state(q=1, v=1, default=[0.0, 1.0])
             self.seen = self.declare_discrete_state("seen", 0.0)
-            watch = fx.Witness(lambda c: self.x(c)[0] - self.level(c), "rising")
+            watch = Witness(lambda c: self.x(c)[0] - self.level(c), "rising")
             self.declare_discrete_update(self.see, watch)
 
         def calc_time_derivatives(self, context: Any) -> Any:

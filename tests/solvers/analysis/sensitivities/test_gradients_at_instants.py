@@ -269,10 +269,10 @@ class Bell(fx.LeafSystem):
         self.y = self.declare_vector_output("y", 1, lambda c: self.x(c)[:1] + self.mode(c))
         self.breaks = kind == "break"
         if kind == "crossing":
-            watch = fx.Witness(lambda c: self.x(c)[0] - self.p["top"](c), "rising")
+            watch = fx.diagrams.Witness(lambda c: self.x(c)[0] - self.p["top"](c), "rising")
             self.declare_unrestricted_update(self.ring, watch)
         if kind == "tick":
-            self.declare_unrestricted_update(self.ring, fx.Periodic(at, offset=at))
+            self.declare_unrestricted_update(self.ring, fx.diagrams.Periodic(at, offset=at))
 
     def calc_time_derivatives(self, context: Any) -> Any:
         turned, x = self.mode(context)[0], self.x(context)
@@ -329,7 +329,7 @@ def test_an_order_that_matters_is_refused() -> None:
 
         def __init__(self) -> None:
             super().__init__("heard", "crossing", 0.5)
-            self.declare_unrestricted_update(self.ring, fx.Periodic(0.5, offset=0.5))
+            self.declare_unrestricted_update(self.ring, fx.diagrams.Periodic(0.5, offset=0.5))
 
     system = Heard()
     with pytest.raises(EvaluationError, match=r"t = 0\.5 s: expected events one after the other"):

@@ -85,7 +85,7 @@ def test_a_state_that_is_set_at_the_beginning_does_not_depend_on_what_it_was() -
             super().__init__("starter")
             self.k = self.declare_numeric_parameter("k", 2.0)
             self.x = self.declare_continuous_state(z=1)
-            self.declare_unrestricted_update(self.start, fx.Initialization())
+            self.declare_unrestricted_update(self.start, fx.diagrams.Initialization())
 
         def calc_time_derivatives(self, context: Any) -> Any:
             return self.x(context)

@@ -242,7 +242,7 @@ class Stepper(fx.LeafSystem):
     def __init__(self) -> None:
         super().__init__("stepper")
         self.x = self.declare_continuous_state(z=1)
-        self.declare_unrestricted_update(lambda c: {self.x: self.x(c) + 1.0}, fx.PerStep())
+        self.declare_unrestricted_update(lambda c: {self.x: self.x(c) + 1.0}, fx.diagrams.PerStep())
 
     def calc_time_derivatives(self, context: Any) -> Any:
         return [0.0]
@@ -397,8 +397,8 @@ class TwoRates(fx.LeafSystem):
         self.k = self.declare_numeric_parameter("k", 1.3)
         self.x = self.declare_continuous_state(z=1, default=[1.0])
         self.level = self.declare_discrete_state("level", default=[0.3])
-        self.declare_discrete_update(self.add, fx.Periodic(0.1))
-        self.declare_unrestricted_update(self.kick, fx.Periodic(0.3, offset=0.1))
+        self.declare_discrete_update(self.add, fx.diagrams.Periodic(0.1))
+        self.declare_unrestricted_update(self.kick, fx.diagrams.Periodic(0.3, offset=0.1))
 
     def calc_time_derivatives(self, context: Any) -> Any:
         return self.level(context) - self.k(context) * self.x(context) ** 2
@@ -465,7 +465,7 @@ class Starter(fx.LeafSystem):
         self.k = self.declare_numeric_parameter("k", 2.0)
         self.x = self.declare_continuous_state(z=1)
         self.level = self.declare_discrete_state("level", 0.0)
-        self.declare_unrestricted_update(self.start, fx.Initialization())
+        self.declare_unrestricted_update(self.start, fx.diagrams.Initialization())
 
     def calc_time_derivatives(self, context: Any) -> Any:
         return self.level(context)
