@@ -374,7 +374,7 @@ def test_a_gradient_passes_where_a_slip_begins(follows_load: bool) -> None:
     builder.connect("pull.y", "guide.generalized_force")
     system = builder.build()
     way = f"guide.tree.rub_{'' if follows_load else 'coulomb_'}friction"
-    found = fx.gradient(fx.metrics.final("guide.rail.rate"), system, t_final, way)
+    found = fx.gradient(system, fx.metrics.final("guide.rail.rate"), way, t_final)
     slope = -(t_final - c / r) / MASS * (MASS * G if follows_load else 1.0)
     assert found.value == pytest.approx(0.5 * r * (t_final - c / r) ** 2 / MASS, rel=1e-6)
     assert found[way].item() == pytest.approx(slope, rel=1e-6)
