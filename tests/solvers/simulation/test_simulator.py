@@ -482,7 +482,7 @@ def test_tolerances_that_mean_nothing_are_refused_everywhere(tolerance: dict[str
     for attempt in (
         lambda: fx.simulate(lag, 1.0, **rest),
         lambda: fx.sweep(lag, {"gain": [1.0, 2.0]}, 1.0, **rest),
-        lambda: fx.parameter_sensitivity(lag, 1.0, "gain", **rest),
+        lambda: fx.parameter_sensitivity(lag, "gain", 1.0, **rest),
         lambda: fx.optimize(lag, {"gain": (1.0, 2.0)}, measure, t_final=1.0, **rest),
         lambda: fx.fit(lag, record, ["gain"], **tolerance),
         lambda: fx.page(lag, 1.0, **rest),
@@ -496,7 +496,7 @@ def test_a_sensitivity_without_a_tolerance_has_the_default() -> None:
     context = lag.create_default_context()
     lag.u.fix(context, 0.0)
     found = [
-        fx.parameter_sensitivity(lag, 3.0, "time_constant", context=context, rtol=r)
+        fx.parameter_sensitivity(lag, "time_constant", 3.0, context=context, rtol=r)
         for r in (None, 1e-8)
     ]
     assert found[0]["time_constant"].tolist() == found[1]["time_constant"].tolist()

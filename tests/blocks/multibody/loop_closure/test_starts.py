@@ -22,7 +22,7 @@ READINGS: dict[str, Callable[[fx.Plant, fx.Context], Any]] = {
     "a sampled model": lambda plant, context: fx.linearize(plant, context, period=0.01),
     "modes": fx.modes,
     "a sensitivity": lambda plant, context: fx.parameter_sensitivity(
-        plant, 0.01, ["tree.stabilization"], context=context
+        plant, ["tree.stabilization"], 0.01, context=context
     ),
 }
 

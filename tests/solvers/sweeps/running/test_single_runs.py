@@ -92,7 +92,7 @@ def test_a_run_is_that_of_a_simulator_of_its_own_whatever_ran_before(name: str) 
     options: dict[str, Any] = {"signals": [*ports, *states], "times": times}
     for threads in (1, 2):
         each = [contexts[k] for k in order]
-        sweep = fx.simulate_many(system, 1.2, each, threads=threads, **options)
+        sweep = fx.simulate_many(system, each, 1.2, threads=threads, **options)
         assert sweep.how.startswith("one ")
         for k, result in enumerate(results[j] for j in order):
             assert sweep.steps[k] == result.statistics.steps
