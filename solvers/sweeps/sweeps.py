@@ -21,11 +21,11 @@ import numpy.typing as npt
 from flexure.diagrams.checks.arguments import flag, is_whole, items_of, require
 from flexure.diagrams.checks.errors import ValueRefusedError, quoted
 from flexure.diagrams.contexts.context import Context
+from flexure.diagrams.contexts.root_contexts import start_context
 from flexure.diagrams.contexts.value_places import Place, find_place, path_of, several
 from flexure.diagrams.interface.option_names import answers_other_words, refuse_unknown
 from flexure.diagrams.systems.system import System, require_system
 from flexure.diagrams.values.arrays import FloatArray, as_number, as_numbers
-from flexure.diagrams.values.handles import start_context
 from flexure.diagrams.values.parameters import NumericParameter
 from flexure.solvers.simulation.run_control.progress_bar import ProgressBar
 from flexure.solvers.sweeps.plans.plans import Plan

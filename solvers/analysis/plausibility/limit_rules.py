@@ -12,11 +12,11 @@ import numpy as np
 from flexure.blocks.multibody.force_elements.limits import Limit, limited_elements
 from flexure.diagrams.checks.errors import DeclarationError, quoted
 from flexure.diagrams.contexts.context import Context
+from flexure.diagrams.contexts.root_contexts import start_context
 from flexure.diagrams.interface.html import fold, heading, note
 from flexure.diagrams.interface.result_classes import Answer
 from flexure.diagrams.systems.system import System
 from flexure.diagrams.values.arrays import FloatArray
-from flexure.diagrams.values.handles import start_context
 from flexure.diagrams.values.tables import WIDTH, Table
 from flexure.solvers.analysis.plausibility.diagnosed_system import DiagnosedSystem
 from flexure.solvers.analysis.plausibility.findings import Finding, exceeded

@@ -12,13 +12,13 @@ from flexure.diagrams.checks.arguments import require
 from flexure.diagrams.checks.errors import EvaluationError, ValueRefusedError, quoted
 from flexure.diagrams.contexts.by_path import ByPath
 from flexure.diagrams.contexts.context import Context
+from flexure.diagrams.contexts.root_contexts import start_context
 from flexure.diagrams.contexts.value_places import Place, Way, find_place, is_signal, path_of
 from flexure.diagrams.interface.option_names import answers_other_words
 from flexure.diagrams.interface.result_classes import Answer
 from flexure.diagrams.systems.ports import Port
 from flexure.diagrams.systems.system import System, require_system
 from flexure.diagrams.values.arrays import FloatArray, as_number
-from flexure.diagrams.values.handles import start_context
 from flexure.diagrams.values.state import ContinuousState
 from flexure.solvers.analysis.equations.equations import Variable, find_variables
 from flexure.solvers.analysis.sensitivities.adjoint_motion import AdjointMotion

@@ -14,12 +14,12 @@ import numpy.typing as npt
 from flexure.diagrams.checks.errors import EvaluationError, FlexureError, ValueRefusedError, quoted
 from flexure.diagrams.contexts.by_path import ByPath
 from flexure.diagrams.contexts.context import Context
+from flexure.diagrams.contexts.root_contexts import start_context
 from flexure.diagrams.contexts.value_places import Way, path_of
 from flexure.diagrams.interface.option_names import answers_other_words
 from flexure.diagrams.interface.result_classes import Answer
 from flexure.diagrams.systems.system import System, require_system
 from flexure.diagrams.values.arrays import FloatArray, as_number, as_numbers
-from flexure.diagrams.values.handles import start_context
 from flexure.solvers.analysis.equations.equations import (
     Variable,
     find_ports,

@@ -12,13 +12,13 @@ import numpy.typing as npt
 from flexure.diagrams.checks.arguments import one_of, require
 from flexure.diagrams.checks.errors import EvaluationError, ValueRefusedError, warn
 from flexure.diagrams.contexts.context import Context
+from flexure.diagrams.contexts.root_contexts import start_context
 from flexure.diagrams.contexts.value_places import Way, several
 from flexure.diagrams.interface.lazy_names import Deferred
 from flexure.diagrams.interface.option_names import answers_other_words
 from flexure.diagrams.interface.result_classes import Answer
 from flexure.diagrams.systems.system import System, require_system
 from flexure.diagrams.values.arrays import FloatArray, as_numbers, bounded, freeze, show
-from flexure.diagrams.values.handles import start_context
 from flexure.solvers.design.measured_responses.estimates import ComplexArray
 from flexure.solvers.design.measured_responses.measurements import (
     CLOSE,
