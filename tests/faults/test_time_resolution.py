@@ -52,7 +52,7 @@ class Clock(fx.LeafSystem):
         super().__init__("clock")
         self.x = self.declare_continuous_state(z=1, default=[1.0])
         self.n = self.declare_discrete_state("n", 0.0)
-        self.declare_discrete_update(self.count, Periodic(period))
+        self.declare_discrete_update(self.count, fx.diagrams.Periodic(period))
 
     def calc_time_derivatives(self, context):
         return -self.x(context)
