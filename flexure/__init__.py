@@ -19,6 +19,9 @@ from flexure.diagrams.interface.lazy_names import (
     imported_names as _imported_names,
     on_demand as _on_demand,
 )
+from flexure.diagrams.interface.moved_modules import MovedModules as _MovedModules
+
+_sys.meta_path.append(_MovedModules)
 
 if _typing.TYPE_CHECKING:
     from flexure import (
