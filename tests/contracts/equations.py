@@ -16,7 +16,8 @@ from flexure.diagrams import scalars
 from flexure.diagrams.checks.errors import EvaluationError
 from flexure.diagrams.contexts.context import LeafContext
 from flexure.diagrams.values.parameters import COMPARISONS
-from flexure.solvers.tracing.trace import STATE, TIME, number_behind
+from flexure.diagrams.values.symbolic_values import STATE, TIME
+from flexure.solvers.tracing.trace import number_behind
 from tests.contracts.parts import random_unit_inertia
 from tests.support.tiers import by_tier
 

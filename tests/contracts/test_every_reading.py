@@ -25,11 +25,13 @@ from flexure.diagrams.contexts.store import Store
 from flexure.diagrams.scalars.derivatives.simplification import simplify
 from flexure.diagrams.scalars.expressions.vocabulary import BINARY, LOGICAL, OPERATIONS, UNARY
 from flexure.diagrams.values.events import Event
+from flexure.diagrams.values.symbolic_values import STATE, TIME
 from flexure.solvers.native.llvm.library import available
-from flexure.solvers.native.programs.program import EventKey, Program
+from flexure.solvers.native.programs.program import Program
+from flexure.solvers.native.programs.system_trace import EventKey
 from flexure.solvers.tracing.lanes import ContextBatch, Lanes
 from flexure.solvers.tracing.straight_line import ARITHMETIC_ERRORS, StraightLine
-from flexure.solvers.tracing.trace import STATE, TIME, number_behind, symbolic_store
+from flexure.solvers.tracing.trace import number_behind, symbolic_store
 from tests.contracts.catalog import CATALOG, ONE_OF_EACH, TRIED
 from tests.contracts.equations import Equation, accepted, equations, filled, run
 from tests.contracts.test_every_block import NOT_TRACED, ROUNDED

@@ -14,7 +14,8 @@ import pytest
 
 import flexure as fx
 from flexure.blocks.signals.sinks import Log, Printer, StopWhen, Terminator, VectorLog
-from flexure.blocks.signals.sources import Ramp, Sine, Step
+from flexure.blocks.signals.sources import Ramp, Step
+from flexure.blocks.signals.waveforms import Sine
 from flexure.diagrams import Forced, Periodic, PerStep, Terminate, Witness
 from flexure.diagrams.checks.errors import ContextError, DeclarationError
 from flexure.diagrams.contexts.updates import run_updates

@@ -16,16 +16,8 @@ from hypothesis import given, strategies as st
 
 import flexure as fx
 from flexure.blocks.signals.noise import Noise
-from flexure.blocks.signals.sources import (
-    Chirp,
-    Constant,
-    Ramp,
-    Sine,
-    Square,
-    Step,
-    TimeFunction,
-    Trajectory,
-)
+from flexure.blocks.signals.sources import Constant, Ramp, Step, TimeFunction, Trajectory
+from flexure.blocks.signals.waveforms import Chirp, Sine, Square
 from flexure.diagrams import scalars
 from flexure.diagrams.checks.errors import DeclarationError, ValueRefusedError
 from flexure.diagrams.systems.feedthrough import Probe, needs_of
