@@ -18,12 +18,13 @@ from flexure.blocks.multibody.force_elements.force_element import ForceElement
 from flexure.blocks.multibody.joints import Joint
 from flexure.blocks.multibody.loop_closure.closing import Closure, Freedom, assemble
 from flexure.blocks.multibody.loop_closure.loop_assemblies import find_assemblies
+from flexure.blocks.multibody.plants.held_coordinates import Held, held_velocities
 from flexure.blocks.multibody.trees import body_jacobians
 from flexure.blocks.multibody.trees.coupled_articulation import coupled_mass_matrix
 from flexure.blocks.multibody.trees.coupled_inertia import added_forces
 from flexure.blocks.multibody.trees.inverse_dynamics import generalized_forces, inverse_dynamics
 from flexure.blocks.multibody.trees.kinematics import calc_accelerations
-from flexure.diagrams.checks.arguments import generator, is_one_of, is_whole, items_of, require
+from flexure.diagrams.checks.arguments import generator, is_one_of, is_whole, require
 from flexure.diagrams.checks.errors import ContextError, UnknownNameError, suggestion
 from flexure.diagrams.values.arrays import Array, FloatArray, as_number, bounded, check_bounds
 from flexure.diagrams.values.handles import Handle, require_context
@@ -257,7 +258,7 @@ class Plant(PlantBase):
     def assemble(
         self,
         context: Context,
-        fixed: Joint | str | Iterable[Joint | str] = (),
+        fixed: Held | Iterable[Held] = (),
         *,
         tolerance: float = 1e-10,
     ) -> Closure:
@@ -270,8 +271,9 @@ class Plant(PlantBase):
         context : Context
             A context of the plant, or of a diagram around it. It gets the new positions and
             velocities; when there are none it stays as it is.
-        fixed : Joint, str or iterable of them, optional
-            Joints that keep their positions and velocities, as locked ones do.
+        fixed : Joint, handle, str or iterable of them, optional
+            Joints that keep their positions and velocities, as locked ones do, by handle or name;
+            or single coordinates of them, as for `equilibrium`.
         tolerance : float
             Largest error of a constraint that is left, in m, or in the unit of a general one.
 
@@ -292,7 +294,7 @@ class Plant(PlantBase):
     def find_assemblies(
         self,
         context: Context,
-        fixed: Joint | str | Iterable[Joint | str] = (),
+        fixed: Held | Iterable[Held] = (),
         *,
         starts: int = 100,
         seed: int | np.random.Generator = 0,
@@ -304,9 +306,8 @@ class Plant(PlantBase):
         ----------
         context : Context
             A context of the plant, or of a diagram around it; it is not changed.
-        fixed : Joint, str or iterable of them, optional
-            Joints that keep their positions, as for `assemble`: so many that nothing is left to
-            choose.
+        fixed : Joint, handle, str or iterable of them, optional
+            What keeps its positions, as for `assemble`: so much that nothing is left to choose.
         starts : int
             From how many random positions to look, besides the present ones. Those within reach of
             none are not found, so that more of them make the answer more certain.
@@ -353,21 +354,13 @@ class Plant(PlantBase):
         freedom = self._freedom(context, fixed, attempt)
         return find_assemblies(self.tree, context, freedom, limit, starts, rng)
 
-    def _freedom(
-        self, context: Context, fixed: Joint | str | Iterable[Joint | str], attempt: str
-    ) -> Freedom:
-        """Return what may move in a context where some joints are held."""
+    def _freedom(self, context: Context, fixed: Held | Iterable[Held], attempt: str) -> Freedom:
+        """Return what may move in a context where some joints or coordinates are held."""
         tree = self.tree
         require_context(context, f"plant '{self.label}'")
         own = context.find(tree, tree.positions)
         held = tree.constants.mobile_velocities(own) == 0.0
-        wanted = "joints or their names"
-        for each in items_of(
-            [fixed] if isinstance(fixed, (Joint, str)) else fixed, wanted, attempt
-        ):
-            require(isinstance(each, (Joint, str)), each, attempt, wanted)
-            joint = self.joint(each) if isinstance(each, str) else each
-            held[tree.velocities_of(joint)] = True
+        held |= held_velocities(self, tree, fixed, attempt)
         return Freedom(tree, held)
 
     # Dynamics --------------------------------------------------------------------------------

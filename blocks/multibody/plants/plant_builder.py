@@ -440,7 +440,7 @@ class PlantBuilder:
             raise DeclarationError(attempt, expected="one ledger", found=f"'{self._ledger}'")
         self._ledger = name
 
-    def assemble_starts(self, fixed: Joint | Iterable[Joint] = ()) -> None:
+    def assemble_starts(self, fixed: Joint | str | Iterable[Joint | str] = ()) -> None:
         """Assemble the mechanism before each motion, with the values that it is given.
 
         Runs, also those of sweeps, fits, optimizations and sensitivities, change lengths, ratios
@@ -450,8 +450,8 @@ class PlantBuilder:
 
         Parameters
         ----------
-        fixed : Joint or iterable of them, optional
-            Joints that keep their positions and velocities.
+        fixed : Joint, str or iterable of them, optional
+            Joints that keep their positions and velocities, by handle or name.
 
         Raises
         ------
@@ -461,7 +461,8 @@ class PlantBuilder:
         attempt = f"Cannot assemble the starts of '{self.name}'"
         self._refuse_after_build(attempt)
         wanted = "joints of this builder"
-        joints = items_of([fixed] if isinstance(fixed, Joint) else fixed, wanted, attempt)
+        several = items_of([fixed] if isinstance(fixed, (Joint, str)) else fixed, wanted, attempt)
+        joints = [self.joint(each) if isinstance(each, str) else each for each in several]
         for joint in joints:
             self._require_own_joint(attempt, joint)
         if self._assembled is not None:
