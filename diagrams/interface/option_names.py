@@ -46,7 +46,6 @@ poissons_ratio: nu
 at: step_time
 to: final_value
 frequency: freq frequencies omega
-frequencies: freq frequency omega
 numerator: num
 denominator: den
 kp: Kp
