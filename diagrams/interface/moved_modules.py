@@ -1,9 +1,8 @@
-"""What an import says of a module that is not there: where a module of its name is now."""
+"""The error of an import whose module has moved: it says where a module of its name is now."""
 
 from __future__ import annotations
 
 import sys
-from glob import escape, glob
 from types import FrameType
 
 from flexure.diagrams.checks.errors import quoted
@@ -15,6 +14,8 @@ class MovedModules:
     @staticmethod
     def find_spec(name: str, *_: object) -> None:
         """Raise if Python imports a module of Flexure; return None to who only looks for it."""
+        from glob import escape, glob  # only errors need it
+
         frame: FrameType | None = sys._getframe(2)
         if not name.startswith("flexure.") or not _imports(frame):
             return

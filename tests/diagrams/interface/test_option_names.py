@@ -91,6 +91,11 @@ def test_the_context_is_given_by_name_behind_other_arguments() -> None:
     assert fx.simulate(lag, 1.0, context=context).system is lag
 
 
+def test_the_sizes_of_a_state_are_given_by_name() -> None:
+    with pytest.raises(TypeError, match=r"takes 1 positional argument but 3 .*: give 'q' and "):
+        fx.LeafSystem("tank").declare_continuous_state("level", 1)  # type: ignore[call-arg, arg-type]
+
+
 def test_a_call_with_arguments_in_another_order_shows_the_order() -> None:
     lag = fx.FirstOrderLag("lag", 1.0)
     final: Any = fx.metrics.final("y")
