@@ -35,10 +35,10 @@ from flexure.solvers.design.optimization.trials import NEVER, Trials
 from flexure.solvers.results.measures import function_metrics, response_metrics
 from flexure.solvers.results.measures.metrics import Constraint, Metric
 from flexure.solvers.results.records.result import SimulationResult
+from flexure.solvers.simulation.run_control.options import IntegrationOptions
 from flexure.solvers.simulation.run_control.progress_bar import ProgressBar
 from flexure.solvers.simulation.simulation import simulate
 from flexure.solvers.sweeps.running.executors import checked_executor
-from flexure.solvers.sweeps.running.sweep_record import IntegrationOptions
 from flexure.solvers.sweeps.sweeps import checked_times, only_output
 from flexure.solvers.tracing.signals import Signal
 
