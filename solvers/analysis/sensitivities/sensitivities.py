@@ -243,7 +243,7 @@ def parameter_sensitivity(
             start.copy_from(beginning)
             move(start, variables, step)
             tight = DIFFERENCE_RTOL, 1e-3 * DIFFERENCE_RTOL
-            return np.asarray(plain.run(t_final, grid, method, *tight).states[-1])
+            return np.asarray(plain.run(float(grid[-1]), grid[-1:], method, *tight).states[-1])
 
         largest = np.max(np.abs(samples.states), axis=0)
         slopes = samples.state_slopes[-1]
