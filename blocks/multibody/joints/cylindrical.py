@@ -76,8 +76,6 @@ class CylindricalJoint(AxisJoint):
     can_rotate = True
     can_translate = True
 
-    # Kinematics ------------------------------------------------------------------------------
-
     def calc_pose(self, q: Array) -> RigidTransform:
         """Return the pose X_FM for the positions q = (θ, x)."""
         return RigidTransform(self._rotation(q[_ROTATION]), self._translation(q[_TRANSLATION]))
@@ -97,8 +95,6 @@ class CylindricalJoint(AxisJoint):
     def nearest_velocities(self, q: FloatArray, V_FM: FloatArray) -> FloatArray:
         """Return the parts of the angular velocity and of the velocity along λ."""
         return np.array([self._axis @ V_FM[:3], self._axis @ V_FM[3:]])
-
-    # Handles and defaults --------------------------------------------------------------------
 
     @property
     def default_damping(self) -> FloatArray:

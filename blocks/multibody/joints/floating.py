@@ -61,8 +61,6 @@ class FloatingJoint(OrientationJoint):
             acceleration_limits=acceleration_limits,
         )
 
-    # Kinematics ------------------------------------------------------------------------------
-
     def calc_pose(self, q: Array) -> RigidTransform:
         """Return the pose X_FM for the positions q."""
         return RigidTransform(self.calc_rotation(q[self.ORIENTATION]), q[_TRANSLATION])
@@ -93,8 +91,6 @@ class FloatingJoint(OrientationJoint):
     def nearest_velocities(self, q: FloatArray, V_FM: FloatArray) -> FloatArray:
         """Return the spatial velocity itself."""
         return V_FM
-
-    # Handles and defaults --------------------------------------------------------------------
 
     translation = Position[FloatArray](
         _TRANSLATION, "The position p_FM in a context, expressed in F, in m."

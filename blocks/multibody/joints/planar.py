@@ -63,8 +63,6 @@ class PlanarJoint(Joint):
     can_rotate = True
     can_translate = True
 
-    # Kinematics ------------------------------------------------------------------------------
-
     def calc_pose(self, q: Array) -> RigidTransform:
         """Return the pose X_FM for the positions q = (x, y, θ)."""
         x, y, angle = q
@@ -98,8 +96,6 @@ class PlanarJoint(Joint):
     def nearest_velocities(self, q: FloatArray, V_FM: FloatArray) -> FloatArray:
         """Return the velocity in the plane, and the angular velocity about its normal."""
         return V_FM[[3, 4, 2]]
-
-    # Handles and defaults --------------------------------------------------------------------
 
     @property
     def default_damping(self) -> FloatArray:

@@ -111,8 +111,6 @@ class ScrewJoint(AxialJoint):
         self.screw_pitch = float(as_finite(screw_pitch, (), f"Cannot make joint '{name}'"))
         self._advance = self.screw_pitch / (2.0 * np.pi)
 
-    # Kinematics ------------------------------------------------------------------------------
-
     def calc_pose(self, q: Array) -> RigidTransform:
         """Return the pose X_FM for the angle q."""
         return RigidTransform(self._rotation(q[0]), self._translation(self._advance * q[0]))
@@ -142,8 +140,6 @@ class ScrewJoint(AxialJoint):
     def nearest_velocities(self, q: FloatArray, V_FM: FloatArray) -> FloatArray:
         """Return the part of the angular velocity along the axis."""
         return np.array([self._axis @ V_FM[:3]])
-
-    # Handles and defaults --------------------------------------------------------------------
 
     @property
     def screw_axis(self) -> FloatArray:

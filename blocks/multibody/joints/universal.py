@@ -68,8 +68,6 @@ class UniversalJoint(Joint):
     can_rotate = True
     can_translate = False
 
-    # Kinematics ------------------------------------------------------------------------------
-
     def calc_pose(self, q: Array) -> RigidTransform:
         """Return the pose X_FM for the angles q."""
         (c1, c2), (s1, s2) = np.cos(q), np.sin(q)
@@ -105,8 +103,6 @@ class UniversalJoint(Joint):
         """Return the parts of the angular velocity along the two axes."""
         H = self.calc_motion_matrix(q)
         return np.asarray(H.T @ V_FM)
-
-    # Handles and defaults --------------------------------------------------------------------
 
     @property
     def default_damping(self) -> float:

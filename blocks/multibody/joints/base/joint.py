@@ -13,8 +13,7 @@ import numpy.typing as npt
 from flexure.blocks.math import RigidTransform, rotate_spatial
 from flexure.blocks.multibody.bodies.bodies import Body, FrameLike, as_frame
 from flexure.blocks.multibody.bodies.multibody_forces import MultibodyForces, require_forces
-from flexure.blocks.multibody.bodies.plant_base import PlantBase, TreeBase
-from flexure.blocks.multibody.bodies.plant_part import Part
+from flexure.blocks.multibody.bodies.plant_base import Part, PlantBase, TreeBase
 from flexure.blocks.multibody.joints.base.checks import (
     as_finite,
     as_pose,
