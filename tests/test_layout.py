@@ -105,7 +105,7 @@ def test_building_and_running_a_divided_leaf_loads_no_slow_package() -> None:
         "tip = builder.add_body('tip', fx.SpatialInertia(1.0, [0, 0, 0], [1, 1, 1]))\n"
         "joint = builder.add_joint(fx.PlanarJoint('joint', builder.world, tip))\n"
         "joint.default_positions = [0.1, 0.0, 0.0]\n"
-        "section = fx.RectangleSection(width=0.01, thickness=0.001)\n"
+        "section = fx.sections.RectangleSection(width=0.01, thickness=0.001)\n"
         "leaf = fx.Beam('leaf', builder.world, tip, section=section, length=0.1,\n"
         "               material=fx.Material(2e11, poissons_ratio=0.3, density=7800.0),\n"
         "               planar=True, segments=4)\n"

@@ -10,8 +10,8 @@ from flexure.diagrams.systems.ports import InputPort
 from flexure.diagrams.systems.system import System, require_system
 from flexure.solvers.results.measures.step_responses import StepResponse, record_response
 from flexure.solvers.results.measures.step_sources import StepFinder
-from flexure.solvers.results.records.result import Signal
 from flexure.solvers.simulation.simulation import simulate
+from flexure.solvers.tracing.signals import Signal
 
 
 def step_response(

@@ -213,7 +213,7 @@ def check_limits(
     >>> builder = fx.PlantBuilder("stage")
     >>> lever = builder.add_body("lever", fx.SpatialInertia.thin_rod(0.1, length=0.1, axis="x"))
     >>> pivot = builder.add_joint(fx.RevoluteJoint("pivot", builder.world, lever, axis=(0, 0, 1)))
-    >>> notch = fx.CircularNotch(thickness=5e-4, radius=5e-3, width=1e-2)
+    >>> notch = fx.sections.CircularNotch(thickness=5e-4, radius=5e-3, width=1e-2)
     >>> steel = fx.Material.common("structural steel S235")
     >>> hinge = fx.NotchHinge("hinge", builder.world, lever, notch=notch, material=steel)
     >>> hinge = builder.add_force_element(hinge)

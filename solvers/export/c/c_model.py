@@ -24,13 +24,13 @@ from flexure.diagrams.interface.result_classes import Answer
 from flexure.diagrams.systems.system import System, require_system
 from flexure.diagrams.values.arrays import as_number
 from flexure.diagrams.values.parameters import NumericParameter
+from flexure.diagrams.values.symbolic_values import PARAMETER, Key
 from flexure.solvers.export.c.c_source import PROBLEMS, CSource, Wanted
 from flexure.solvers.export.model_equations import ModelEquations
 from flexure.solvers.export.model_values import chosen_paths
 from flexure.solvers.native.kernels.steps.fixed import FIXED
 from flexure.solvers.native.programs.method_programs import METHODS
 from flexure.solvers.tracing.signals import Signal
-from flexure.solvers.tracing.trace import PARAMETER, Key
 
 _ATTEMPT = "Cannot write C"
 

@@ -565,6 +565,3 @@ class SimulationResult(Shown, HasSignals, Exported):
             f"<SimulationResult of '{self.system.label}', t = {self._history.start:g} to "
             f"{self._history.end:g} s, {self.statistics.steps} steps, {self.outcome}>"
         )
-
-
-__all__ = ["Signal", "SimulationResult"]

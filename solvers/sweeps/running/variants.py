@@ -39,9 +39,9 @@ from flexure.diagrams.systems.system import System
 from flexure.diagrams.values.arrays import FloatArray, check_bounds, freeze
 from flexure.diagrams.values.parameters import NumericParameter
 from flexure.diagrams.values.state import ContinuousState, DiscreteState
+from flexure.diagrams.values.symbolic_values import DISCRETE, INPUT, PARAMETER, STATE, Key
 from flexure.solvers.sweeps.plans.plans import Plan, zip_values
 from flexure.solvers.tracing.lanes import TIME_KEY, Batch, ContextBatch
-from flexure.solvers.tracing.trace import DISCRETE, INPUT, PARAMETER, STATE, Key
 
 
 class Varied(NamedTuple):
