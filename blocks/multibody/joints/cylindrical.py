@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 import numpy.typing as npt
 
@@ -16,7 +14,7 @@ from flexure.blocks.multibody.joints.base.closure import (
     two_normals,
 )
 from flexure.blocks.multibody.joints.base.joint_quantities import Default, Position, Velocity
-from flexure.diagrams.values.arrays import Array, FloatArray
+from flexure.diagrams.values.arrays import Array, Distribution, FloatArray
 
 _ROTATION, _TRANSLATION = 0, 1
 
@@ -118,8 +116,6 @@ class CylindricalJoint(AxisJoint):
     default_rotation = Default[float](_ROTATION, "The angle")
     default_translation = Default[float](_TRANSLATION, "The distance")
 
-    def set_random_pose_distribution(
-        self, sampler: Callable[[np.random.Generator], npt.ArrayLike]
-    ) -> None:
+    def set_random_pose_distribution(self, sampler: Distribution) -> None:
         """Let random contexts draw (θ, x) from ``sampler(rng)``; velocities stay zero."""
         self.set_random_positions_distribution(sampler)

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
-import numpy.typing as npt
 
 from flexure.blocks.math import RigidTransform
 from flexure.blocks.multibody.bodies.bodies import FrameLike
@@ -17,7 +14,7 @@ from flexure.blocks.multibody.joints.orientation import (
     QuaternionJoint,
     RollPitchYawJoint,
 )
-from flexure.diagrams.values.arrays import Array, FloatArray
+from flexure.diagrams.values.arrays import Array, Distribution, FloatArray
 
 _ANGULAR, _TRANSLATIONAL = slice(0, 3), slice(3, 6)
 #: The position of Mo follows the coordinates of the orientation, however many there are.
@@ -124,9 +121,7 @@ class FloatingJoint(OrientationJoint):
 
     default_translation = Default[FloatArray](_TRANSLATION, "The position p_FM")
 
-    def set_random_translation_distribution(
-        self, sampler: Callable[[np.random.Generator], npt.ArrayLike]
-    ) -> None:
+    def set_random_translation_distribution(self, sampler: Distribution) -> None:
         """Let random contexts draw the position from ``sampler(rng)``; velocities stay zero."""
         self._set_random_part(_TRANSLATION, sampler)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -27,7 +26,7 @@ from flexure.blocks.multibody.joints.base.joint_quantities import (
     Velocity,
 )
 from flexure.diagrams.checks.errors import ValueRefusedError
-from flexure.diagrams.values.arrays import Array, FloatArray
+from flexure.diagrams.values.arrays import Array, Distribution, FloatArray
 
 if TYPE_CHECKING:
     from flexure.diagrams.contexts.context import Context
@@ -193,8 +192,6 @@ class ScrewJoint(AxialJoint):
     def default_translation(self, translation: float) -> None:
         self.default_rotation = self._turned(translation, "default_translation")
 
-    def set_random_pose_distribution(
-        self, sampler: Callable[[np.random.Generator], npt.ArrayLike]
-    ) -> None:
+    def set_random_pose_distribution(self, sampler: Distribution) -> None:
         """Let random contexts draw the angle from ``sampler(rng)``; its rate stays zero."""
         self.set_random_positions_distribution(sampler)

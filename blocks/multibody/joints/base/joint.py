@@ -320,9 +320,7 @@ class Joint(Part, ABC):
         limits = self._checked_limits("acceleration", lower, upper, self.num_velocities)
         self.acceleration_lower_limits, self.acceleration_upper_limits = limits
 
-    def set_random_positions_distribution(
-        self, sampler: Callable[[np.random.Generator], npt.ArrayLike]
-    ) -> None:
+    def set_random_positions_distribution(self, sampler: Distribution) -> None:
         """Let random contexts draw the positions from ``sampler(rng)``; velocities stay zero."""
         self._random_positions = self._checked_sampler(sampler)
 
@@ -331,9 +329,7 @@ class Joint(Part, ABC):
         """The function that draws positions for random contexts, or None."""
         return self._random_positions
 
-    def _set_random_part(
-        self, part: slice, sampler: Callable[[np.random.Generator], npt.ArrayLike]
-    ) -> None:
+    def _set_random_part(self, part: slice, sampler: Distribution) -> None:
         """Let random contexts draw some of the positions; the others are drawn as before."""
         draw = partial(self._draw, self._random_positions, part, self._checked_sampler(sampler))
         self.set_random_positions_distribution(draw)
