@@ -9,9 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from flexure.diagrams.checks.arguments import count_of, require
+from flexure.diagrams.checks.arguments import count_of, import_extra, require
 from flexure.diagrams.checks.errors import FlexureError, TraceError, ValueRefusedError
-from flexure.diagrams.checks.extras import import_extra
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.contexts.root_contexts import start_context
 from flexure.diagrams.contexts.value_places import Way, path_of, several

@@ -19,11 +19,13 @@ from flexure.blocks.multibody.joints import Joint
 from flexure.blocks.multibody.loop_closure.closing import Closure, Freedom, assemble
 from flexure.blocks.multibody.loop_closure.loop_assemblies import find_assemblies
 from flexure.blocks.multibody.plants.held_coordinates import Held, held_velocities
-from flexure.blocks.multibody.trees import body_jacobians
-from flexure.blocks.multibody.trees.coupled_articulation import coupled_mass_matrix
-from flexure.blocks.multibody.trees.coupled_inertia import added_forces
+from flexure.blocks.multibody.trees.coupled_articulation import added_forces, coupled_mass_matrix
 from flexure.blocks.multibody.trees.inverse_dynamics import generalized_forces, inverse_dynamics
-from flexure.blocks.multibody.trees.kinematics import calc_accelerations
+from flexure.blocks.multibody.trees.kinematics import (
+    calc_accelerations,
+    jacobian_bias,
+    spatial_jacobian,
+)
 from flexure.diagrams.checks.arguments import generator, is_one_of, is_whole, require
 from flexure.diagrams.checks.errors import ContextError, UnknownNameError, suggestion
 from flexure.diagrams.values.arrays import Array, FloatArray, as_number, bounded, check_bounds
@@ -32,7 +34,7 @@ from flexure.diagrams.values.parameters import NumericParameter
 from flexure.diagrams.values.tied_parameters import TiedParameter
 
 if TYPE_CHECKING:
-    from flexure.blocks.multibody.trees.actuator import Actuator
+    from flexure.blocks.multibody.trees.tree_inputs import Actuator
     from flexure.diagrams.contexts.context import Context
 
 
@@ -481,7 +483,7 @@ class Plant(PlantBase):
         number, p_BP = self._point(context, frame, p_FP)
         M, _ = self._point(context, measured_in or self.world)
         placements, _, _ = self.tree.kinematics(context)
-        J: Array = body_jacobians.spatial_jacobian(self.tree.topology, placements, number, p_BP, M)
+        J: Array = spatial_jacobian(self.tree.topology, placements, number, p_BP, M)
         return self._expressed(J, context, expressed_in)
 
     def calc_bias_spatial_acceleration(
@@ -506,9 +508,7 @@ class Plant(PlantBase):
         number, p_BP = self._point(context, frame, p_FP)
         M, _ = self._point(context, measured_in or self.world)
         placements, motions, _ = self.tree.kinematics(context)
-        bias: Array = body_jacobians.jacobian_bias(
-            self.tree.topology, placements, motions, number, p_BP, M
-        )
+        bias: Array = jacobian_bias(self.tree.topology, placements, motions, number, p_BP, M)
         return self._expressed(bias, context, expressed_in)
 
     def _expressed(

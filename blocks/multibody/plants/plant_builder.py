@@ -11,15 +11,14 @@ import numpy.typing as npt
 
 from flexure.blocks.math import compose_transforms
 from flexure.blocks.multibody.bodies.bodies import Body, Frame, FrameLike, as_frame
+from flexure.blocks.multibody.bodies.body_motion import PoseLike, checked_pose
 from flexure.blocks.multibody.bodies.body_shape import BodyShape, require_shape
 from flexure.blocks.multibody.bodies.inertia import SpatialInertia
-from flexure.blocks.multibody.bodies.poses import PoseLike, checked_pose
 from flexure.blocks.multibody.constrained_dynamics.tree import MultibodyTree
 from flexure.blocks.multibody.constraints import Constraint, LoopJoint, SwitchedConstraint
 from flexure.blocks.multibody.force_elements.force_element import BodyForceElement, ForceElement
 from flexure.blocks.multibody.joints import Joint
-from flexure.blocks.multibody.loop_closure.assembled_starts import AssembledStarts
-from flexure.blocks.multibody.plants.automatic_joints import completed_joints
+from flexure.blocks.multibody.loop_closure.loop_assemblies import AssembledStarts
 from flexure.blocks.multibody.plants.part_group import PartGroup
 from flexure.blocks.multibody.plants.plant import Plant, by_name
 from flexure.blocks.multibody.plants.plant_wiring import (
@@ -28,6 +27,7 @@ from flexure.blocks.multibody.plants.plant_wiring import (
     TOTALS,
     TREE,
     add_expansions,
+    completed_joints,
     export_ports,
     force_inputs,
     inertia_inputs,
@@ -35,9 +35,8 @@ from flexure.blocks.multibody.plants.plant_wiring import (
     wire_element,
     wire_energies,
 )
-from flexure.blocks.multibody.trees.actuator import Actuator
-from flexure.blocks.multibody.trees.joint_graph import JointGraph
-from flexure.blocks.multibody.trees.topology import make_topology
+from flexure.blocks.multibody.trees.topology import JointGraph, make_topology
+from flexure.blocks.multibody.trees.tree_inputs import Actuator
 from flexure.diagrams.building.builder import DiagramBuilder
 from flexure.diagrams.checks.arguments import items_of, one_of, require
 from flexure.diagrams.checks.errors import DeclarationError, FlexureError, WiringError, call_site

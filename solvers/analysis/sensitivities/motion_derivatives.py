@@ -37,7 +37,7 @@ from flexure.diagrams.values.symbolic_values import DISCRETE, Key
 from flexure.solvers.analysis.equations.assembled_slopes import AssembledSlopes
 from flexure.solvers.analysis.equations.equations import Variable
 from flexure.solvers.analysis.equations.kept_equations import TracedEquations, kept_equations
-from flexure.solvers.analysis.linear_models.prescribed_inputs import Drive
+from flexure.solvers.analysis.linear_models.linear_inputs import Drive
 from flexure.solvers.analysis.sensitivities.break_slopes import BreakSlopes
 from flexure.solvers.analysis.sensitivities.interpreted_motion import (
     InterpretedMotion,

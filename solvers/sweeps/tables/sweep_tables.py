@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from flexure.diagrams.checks.extras import import_extra
+from flexure.diagrams.checks.arguments import import_extra
 from flexure.diagrams.interface.html import fold, heading, note
 from flexure.diagrams.values.arrays import FloatArray
 from flexure.diagrams.values.tables import Table
