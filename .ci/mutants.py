@@ -154,7 +154,7 @@ MODULES: dict[str, tuple[list[str], list[str]]] = {
     ),
     "preconditions": (
         [
-            "solvers/native/programs/preconditions.py",
+            "solvers/native/programs/programs.py",
             "solvers/simulation/native_runs/native_eligibility.py",
         ],
         [

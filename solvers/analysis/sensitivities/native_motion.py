@@ -28,8 +28,7 @@ from flexure.solvers.integration.guard.stiffness_detection import NONSTIFF_METHO
 from flexure.solvers.integration.methods.methods import method_name
 from flexure.solvers.integration.methods.rounding import shortened_by_rounding
 from flexure.solvers.native.kernels.parts.run import SLOW, STIFF
-from flexure.solvers.native.programs.binding import BoundProgram
-from flexure.solvers.native.programs.preconditions import UnsuitableError, native_program
+from flexure.solvers.native.programs.programs import BoundProgram, UnsuitableError, native_program
 from flexure.solvers.native.programs.sensitivity_program import SensitivityProgram
 from flexure.solvers.native.runs.sensitivity_run import WITH_COLUMNS, SensitivityRun, put_line
 from flexure.solvers.simulation.run_control.method_selection import Method

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from flexure.solvers.export.c.equation_functions import number
 from flexure.solvers.export.c.kernel_code import Fixed, FunctionName, Memory, plain_name
 from flexure.solvers.export.kernel_text import ELEMENTS, Code, KernelText, is_literal
+from flexure.solvers.native.language.expressions import label_of
 from flexure.solvers.native.language.language import (
     ceil,
     exponent,
@@ -22,7 +23,6 @@ from flexure.solvers.native.language.language import (
     sqrt,
     types_of,
 )
-from flexure.solvers.native.language.llvm_values import label_of
 from flexure.solvers.native.language.reading import UNKNOWN, KernelError, NotKnown, parameters_of
 
 if TYPE_CHECKING:

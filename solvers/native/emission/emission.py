@@ -19,7 +19,7 @@ from flexure.diagrams import scalars
 from flexure.diagrams.scalars.expressions.expression import reachable
 from flexure.diagrams.scalars.expressions.vocabulary import CONDITIONS
 from flexure.solvers.native.emission.indexed_choices import SelectedPlace, selected_places
-from flexure.solvers.native.language.llvm_values import constant
+from flexure.solvers.native.language.expressions import constant
 from flexure.solvers.native.llvm.library import VectorFunction
 from flexure.solvers.tracing.trace import DISCRETE, INPUT, STATE, TIME, Key
 

@@ -220,7 +220,7 @@ def column_loops_text(method: NativeMethod, tile: int) -> str:
     """Write the loop of a method for states with columns of derivatives."""
     from flexure.solvers.native.kernels.parts import state_derivatives
     from flexure.solvers.native.kernels.runs import sensitivity_runs
-    from flexure.solvers.native.language.llvm_values import FUNCTION, Value
+    from flexure.solvers.native.language.expressions import FUNCTION, Value
     from flexure.solvers.native.language.translation import Module
 
     module = Module()
@@ -261,7 +261,7 @@ def specialized_attempt(
     The text of the function ``rhs`` is put into it, and so are the places of sparse factors.
     Without a text, it calls the derivatives wherever they are.
     """
-    from flexure.solvers.native.language.llvm_values import FUNCTION, Value
+    from flexure.solvers.native.language.expressions import FUNCTION, Value
     from flexure.solvers.native.language.translation import Module
 
     text, declarations = rhs

@@ -34,9 +34,14 @@ from flexure.solvers.native.emission.block_factors import BlockFactors, find_blo
 from flexure.solvers.native.emission.emission import Environment, depth_first, emit_with_preparation
 from flexure.solvers.native.emission.jacobian_emission import JacobianText, emit_jacobian
 from flexure.solvers.native.emission.sparse_factors import SparseFactors, find_sparse_factors
-from flexure.solvers.native.llvm.compilation import ModuleTexts, cut
-from flexure.solvers.native.llvm.library import Address, Library, address_of, callable_at
-from flexure.solvers.native.programs.delay_lines import Line
+from flexure.solvers.native.llvm.library import (
+    Address,
+    Library,
+    ModuleTexts,
+    address_of,
+    callable_at,
+    cut,
+)
 from flexure.solvers.native.programs.method_programs import (
     METHODS,
     generic_attempt,
@@ -47,6 +52,7 @@ from flexure.solvers.native.programs.plan import JacobianPlan, make_plan
 from flexure.solvers.native.programs.system_trace import (
     DiscretePlaces,
     EventKey,
+    Line,
     SystemTrace,
     update_name,
 )

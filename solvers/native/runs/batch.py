@@ -26,8 +26,12 @@ from flexure.solvers.native.programs.lane_equations import (
     ensemble_loop,
 )
 from flexure.solvers.native.programs.method_programs import METHODS, NativeMethod
-from flexure.solvers.native.runs.call_length import CallLength
-from flexure.solvers.native.runs.run_memory import StructureArrays, set_factors, set_tolerances
+from flexure.solvers.native.runs.run_memory import (
+    CallLength,
+    StructureArrays,
+    set_factors,
+    set_tolerances,
+)
 from flexure.solvers.results.measures.curves import DenseOutput
 from flexure.solvers.results.measures.interpolation_nodes import NODES, TOLERANCE
 

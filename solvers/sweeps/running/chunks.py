@@ -16,7 +16,7 @@ from flexure.diagrams.checks.errors import NativeCodeError
 from flexure.diagrams.concurrency.threads import cached_property
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.values.arrays import FloatArray
-from flexure.solvers.native.programs.preconditions import UnsuitableError
+from flexure.solvers.native.programs.programs import UnsuitableError
 from flexure.solvers.results.measures.metrics import Measure
 from flexure.solvers.sweeps.running.lane_runs import LaneRuns
 from flexure.solvers.sweeps.running.metric_columns import Measuring, MetricColumns

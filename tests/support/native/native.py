@@ -16,8 +16,7 @@ from flexure.diagrams.scalars.expressions.expression import reachable
 from flexure.solvers.native.emission.emission import Environment, Place, emit
 from flexure.solvers.native.language.language import is_structure, types_of
 from flexure.solvers.native.language.translation import Module
-from flexure.solvers.native.llvm.compilation import care, cut
-from flexure.solvers.native.llvm.library import Library, VectorFunction, available
+from flexure.solvers.native.llvm.library import Library, VectorFunction, available, care, cut
 from flexure.solvers.tracing.trace import STATE, TIME
 from tests.support.tiers import by_tier
 

@@ -24,7 +24,7 @@ from flexure.diagrams.contexts.store import Store
 from flexure.diagrams.systems.layout import Layout
 from flexure.diagrams.values.arrays import FloatArray
 from flexure.solvers.native.emission.emission import Environment, depth_first, key_of
-from flexure.solvers.native.llvm.compilation import ModuleTexts
+from flexure.solvers.native.llvm.library import ModuleTexts
 from flexure.solvers.native.sharing.families.diagram_walk import UnlikeError, Walk
 from flexure.solvers.native.sharing.families.families import symbols_among
 from flexure.solvers.native.sharing.families.requested_derivatives import OF_RUNS, Question

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from flexure.solvers.native.emission.emission import Environment, Node, depth_first, key_of
-from flexure.solvers.native.llvm.compilation import ModuleTexts, care
+from flexure.solvers.native.llvm.library import ModuleTexts, care
 from flexure.solvers.native.sharing.families.families import symbols_among
 from flexure.solvers.native.sharing.families.value_columns import (
     DISCRETE_COLUMN,
