@@ -21,8 +21,12 @@ from flexure.diagrams.values.arrays import FloatArray
 from flexure.solvers.analysis.equations.equations import Variable, read_equations, shown
 from flexure.solvers.analysis.equations.kept_equations import TracedEquations, kept_equations
 from flexure.solvers.analysis.linear_models.prescribed_inputs import Drive
-from flexure.solvers.integration.guard.chattering import find_jump
-from flexure.solvers.integration.guard.failures import chattering, jump_of_derivative, no_progress
+from flexure.solvers.integration.guard.failures import (
+    chattering,
+    find_jump,
+    jump_of_derivative,
+    no_progress,
+)
 from flexure.solvers.integration.guard.progress_limits import Pace
 from flexure.solvers.integration.guard.stiffness_detection import NONSTIFF_METHOD, assess
 from flexure.solvers.integration.methods.methods import method_name

@@ -38,8 +38,8 @@ from flexure.solvers.analysis.sensitivities.motion_derivatives import warn_of_ju
 from flexure.solvers.design.fits.fit_problem import FitProblem
 from flexure.solvers.design.fits.fit_warnings import doubts, one_sided, oversized
 from flexure.solvers.design.fits.records import names_of, read_records, smallest_signal
-from flexure.solvers.simulation.run_control.error_tolerances import checked_tolerances
 from flexure.solvers.simulation.run_control.method_selection import Method
+from flexure.solvers.simulation.run_control.options import checked_tolerances
 
 _Entry = TypeVar("_Entry")
 _CLOSE = 1e-3  # residuals, of what was measured, with which a fit has found the minimum

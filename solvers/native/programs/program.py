@@ -208,7 +208,7 @@ class Program:
         """Let deviations share code where the derivatives do, and where that pays."""
         if not self.plan.is_shared or "deviations" not in functions:
             return None
-        from flexure.solvers.native.sharing.jobs.shared_values import shared_values
+        from flexure.solvers.native.sharing.jobs.shared_derivatives import shared_values
 
         return shared_values("deviations", functions["deviations"], self.environment)
 

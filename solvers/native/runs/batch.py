@@ -33,7 +33,7 @@ from flexure.solvers.native.runs.run_memory import (
     set_tolerances,
 )
 from flexure.solvers.results.measures.curves import DenseOutput
-from flexure.solvers.results.measures.interpolation_nodes import NODES, TOLERANCE
+from flexure.solvers.results.measures.polynomials import NODES, TOLERANCE
 
 _ALIGNMENT = 64  # bytes
 _PIECES = MOST + 4  # that are written in each lane until a loop can pause

@@ -16,9 +16,8 @@ from flexure.diagrams.systems.system import System
 from flexure.diagrams.values.arrays import FloatArray
 from flexure.solvers.results.measures.curves import DenseOutput
 from flexure.solvers.results.records.result import SimulationResult
-from flexure.solvers.simulation.run_control.error_tolerances import Tolerance
 from flexure.solvers.simulation.run_control.method_selection import Method
-from flexure.solvers.simulation.run_control.options import Compiled
+from flexure.solvers.simulation.run_control.options import Compiled, Tolerance
 from flexure.solvers.simulation.run_control.progress_bar import ProgressBar
 from flexure.solvers.simulation.run_control.simulation_state import SimulationState
 from flexure.solvers.simulation.simulation import simulate
