@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.integrate import OdeSolver
 
 from flexure.diagrams.checks.errors import (
     NonFiniteError,
@@ -22,6 +22,9 @@ from flexure.diagrams.systems.system import System
 from flexure.solvers.integration.guard.stiffness_detection import STIFF_METHOD
 from flexure.solvers.integration.methods.methods import is_fixed_step, is_implicit, method_name
 from flexure.solvers.integration.methods.rounding import rounding_errors
+
+if TYPE_CHECKING:
+    from scipy.integrate import OdeSolver
 
 Array = NDArray[np.float64]
 Point = tuple[float, Array, Array]  # time, state, derivatives
@@ -107,7 +110,7 @@ def _jump_ahead(
     return Jump(before, after, state)
 
 
-Method = str | type[OdeSolver]
+Method: TypeAlias = "str | type[OdeSolver]"
 
 
 def derivative_not_finite(method: Method, t: float, x: Array, xdot: Array) -> SimulationError:
