@@ -1,4 +1,4 @@
-"""What happens to the lanes of an ensemble between steps: periodic updates and projections.
+"""Periodic updates and projections of an ensemble, between the steps of its lanes.
 
 Each lane has its own time, and its own ticks of all clocks. Where motions begin, updates that are
 due run as in `flexure.solvers.native.kernels.runs.advance`: unrestricted ones first, and all of one
