@@ -29,8 +29,8 @@ from flexure.solvers.live_runs.charts_and_sliders import (
 from flexure.solvers.pages.page_content import PageSignals, charts
 from flexure.solvers.pages.pages import Page, page
 from flexure.solvers.results.records.result import SimulationResult
-from flexure.solvers.simulation.run_control.error_tolerances import Tolerance
 from flexure.solvers.simulation.run_control.method_selection import Method
+from flexure.solvers.simulation.run_control.options import Tolerance
 from flexure.solvers.simulation.simulation import simulate
 from flexure.solvers.tracing.signals import Signal, resolve
 

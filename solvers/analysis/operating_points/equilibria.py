@@ -29,13 +29,13 @@ from flexure.solvers.analysis.equations.equations import (
 from flexure.solvers.analysis.equations.tangents import open_stops, require_holding
 from flexure.solvers.analysis.forces_at_rest.misleading_results import warn_of_misleading_limits
 from flexure.solvers.analysis.forces_at_rest.static_coordinates import spinning
-from flexure.solvers.analysis.operating_points.newton_steps import NewtonSearch
-from flexure.solvers.analysis.operating_points.rotation_distance import (
+from flexure.solvers.analysis.operating_points.newton_steps import (
+    NewtonSearch,
+    SampleSteps,
     Turn,
     farthest_turn,
     warn_of_far,
 )
-from flexure.solvers.analysis.sampled.sample_steps import SampleSteps
 
 _ROUNDING = 1e-15  # of states: what they move by it stands still, however stiff it is
 

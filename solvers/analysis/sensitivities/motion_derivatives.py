@@ -46,7 +46,7 @@ from flexure.solvers.analysis.sensitivities.interpreted_motion import (
 )
 from flexure.solvers.analysis.sensitivities.native_motion import NativeMotion
 from flexure.solvers.analysis.sensitivities.sampled_slopes import SampledSlopes
-from flexure.solvers.native.programs.preconditions import UnsuitableError
+from flexure.solvers.native.programs.programs import UnsuitableError
 from flexure.solvers.results.records.history import Snapshot
 from flexure.solvers.simulation.run_control.method_selection import Method
 from flexure.solvers.tracing.derivatives import Derivatives

@@ -45,8 +45,8 @@ from flexure.solvers.design.fits.fit_problem import (
     read_records,
     smallest_signal,
 )
-from flexure.solvers.simulation.run_control.error_tolerances import checked_tolerances
 from flexure.solvers.simulation.run_control.method_selection import Method
+from flexure.solvers.simulation.run_control.options import checked_tolerances
 
 _Entry = TypeVar("_Entry")
 _CLOSE = 1e-3  # residuals, of what was measured, with which a fit has found the minimum
