@@ -1,4 +1,4 @@
-"""What searches hold: joints, or single coordinates of them, by handle, name or path."""
+"""Held coordinates: joints, or single coordinates of them, that a search does not change."""
 
 from __future__ import annotations
 
