@@ -53,6 +53,7 @@ ki: Ki
 kd: Kd
 position_limits: limits
 nominal_position: rest_angle
+input: entry
 free_length: rest_length natural_length
 density: rho
 """

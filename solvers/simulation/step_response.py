@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Unpack
 
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.contexts.root_contexts import start_context
+from flexure.diagrams.interface.option_names import answers_other_words
 from flexure.diagrams.systems.ports import InputPort
 from flexure.diagrams.systems.system import System, require_system
 from flexure.solvers.results.measures.step_responses import StepResponse, record_response
 from flexure.solvers.results.measures.step_sources import StepFinder
+from flexure.solvers.simulation.run_control.options import SimulationOptions
 from flexure.solvers.simulation.simulation import simulate
 from flexure.solvers.tracing.signals import Signal
 
 
+@answers_other_words
 def step_response(
     system: System,
-    entry: InputPort | str,
+    input: InputPort | str,
     signal: Signal,
     t_final: float,
     *,
@@ -27,7 +30,7 @@ def step_response(
     target: float | None = None,
     band: float = 0.02,
     control: Signal | None = None,
-    **options: Any,
+    **options: Unpack[SimulationOptions],
 ) -> StepResponse:
     """Apply a step to a free input port and record the response of a signal.
 
@@ -38,7 +41,7 @@ def step_response(
     ----------
     system : System
         A block or diagram.
-    entry : InputPort or str
+    input : InputPort or str
         An input port with one component that nothing feeds.
     signal : Handle or str
         The signal to record, with one component.
@@ -76,7 +79,7 @@ def step_response(
     """
     require_system(system, "Cannot record a step response")
     start = start_context(system, context, f"Cannot record a step response of '{system.label}'")
-    port = entry if isinstance(entry, InputPort) else system.input_port(entry)
+    port = input if isinstance(input, InputPort) else system.input_port(input)
     port.fix(start, to)
     result = simulate(system, t_final, context=start, **options)
     if target is None and StepFinder(system, result.resolve(signal)).follows(port):
