@@ -1,4 +1,4 @@
-"""What searches hold: joints, or single coordinates of them, by handle, name or path."""
+"""Joints and single coordinates that searches hold, by handle, name or path."""
 
 from __future__ import annotations
 
