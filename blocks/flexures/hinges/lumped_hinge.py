@@ -16,7 +16,7 @@ from flexure.blocks.flexures.sections.materials import Material
 from flexure.blocks.flexures.sections.sections import Section
 from flexure.blocks.flexures.sections.strength import StressedElement, stress_limits
 from flexure.blocks.forces.on_joints.coordinate_element import CoordinateForceElement
-from flexure.blocks.forces.on_joints.joint_spring import SpringLaw
+from flexure.blocks.forces.on_joints.joint_springs import SpringLaw
 from flexure.blocks.multibody.force_elements.limits import Limit
 from flexure.blocks.multibody.joints.base.joint import Joint
 from flexure.diagrams.checks.arguments import require

@@ -15,7 +15,7 @@ from flexure.blocks.forces.between_points.one_sided_spring import OneSidedSpring
 from flexure.blocks.forces.between_points.spring_damper import SpringDamperLaw
 from flexure.blocks.forces.on_joints.coordinate_law import CoordinateLaw, hunt_crossley_damping
 from flexure.blocks.forces.on_joints.door_hinge import DoorHingeConfig, HingeLaw
-from flexure.blocks.forces.on_joints.joint_spring import SpringLaw, TabulatedSpringLaw
+from flexure.blocks.forces.on_joints.joint_springs import SpringLaw, TabulatedSpringLaw
 from flexure.blocks.forces.on_joints.joint_stop import StopLaw
 from flexure.diagrams import scalars
 from tests.support.tiers import thinned

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import flexure as fx
-from flexure.blocks.forces.on_joints.joint_spring import JointSpring, SpringLaw
+from flexure.blocks.forces.on_joints.joint_springs import JointSpring, SpringLaw
 from tests.support.mechanics.joint_forces import WITHOUT_RATES, computed, joint
 
 
