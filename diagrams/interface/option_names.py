@@ -46,7 +46,6 @@ poissons_ratio: nu
 at: step_time
 to: final_value
 frequency: freq frequencies omega
-frequencies: freq frequency omega
 numerator: num
 denominator: den
 kp: Kp
@@ -90,8 +89,8 @@ def answers_other_words(function: _F) -> _F:
             _check(name, function, named)
         if len(args) > most and code.co_kwonlyargcount:
             raise TypeError(
-                f"{name}() takes {most} positional arguments but {len(args)} were given: give "
-                f"{code.co_varnames[most]!r} and what follows by name"
+                f"{name}() takes {most} positional argument{'s' * (most != 1)} but {len(args)} "
+                f"were given: give {code.co_varnames[most]!r} and what follows by name"
             )
         return function(*args, **named)
 

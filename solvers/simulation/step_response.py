@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from flexure.diagrams.contexts.context import Context
+from flexure.diagrams.contexts.root_contexts import start_context
 from flexure.diagrams.systems.ports import InputPort
 from flexure.diagrams.systems.system import System, require_system
-from flexure.diagrams.values.handles import start_context
 from flexure.solvers.results.measures.step_responses import StepResponse, record_response
 from flexure.solvers.results.measures.step_sources import StepFinder
-from flexure.solvers.results.records.result import Signal
 from flexure.solvers.simulation.simulation import simulate
+from flexure.solvers.tracing.signals import Signal
 
 
 def step_response(

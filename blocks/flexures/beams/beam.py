@@ -242,7 +242,7 @@ class Beam(PresentedBeam, StressedElement):
     ...     "leaf",
     ...     builder.world,
     ...     builder.add_frame("end", table, (0.1, 0.0, 0.0)),
-    ...     section=fx.RectangleSection(width=0.02, thickness=0.0005),
+    ...     section=fx.sections.RectangleSection(width=0.02, thickness=0.0005),
     ...     material=Material.common("structural steel S235"),
     ...     length=0.1,
     ... )

@@ -91,7 +91,7 @@ class ReducedBody:
         squares, shapes = eigh(self.stiffness, self.mass_matrix)
         return np.sqrt(np.maximum(squares, 0.0)), shapes
 
-    def error_bound(self, frequencies: npt.ArrayLike) -> FloatArray:
+    def error_bound(self, frequency: npt.ArrayLike) -> FloatArray:
         """Bound the error of the forces at the interfaces at angular frequencies.
 
         The full model has the dynamic stiffness of this one, less that of the omitted modes j. With
@@ -107,7 +107,7 @@ class ReducedBody:
 
         Parameters
         ----------
-        frequencies : array_like
+        frequency : array_like
             Angular frequencies >= 0 in rad/s.
 
         Returns
@@ -116,7 +116,7 @@ class ReducedBody:
             ε for each of them; infinite from ω₁ on, where more modes are needed.
         """
         attempt = "Cannot bound the error of a reduction"
-        given = as_numbers(frequencies, attempt)
+        given = as_numbers(frequency, attempt)
         check_bounds(given, attempt, lower=0.0, unit="rad/s")
         square = given**2
         left = 1.0 - square / self.next_frequency**2

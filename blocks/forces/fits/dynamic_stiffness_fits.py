@@ -26,9 +26,9 @@ _ATTEMPT = "Cannot fit a dynamic stiffness"
 
 
 def fit_dynamic_stiffness(
-    frequencies: npt.ArrayLike,
+    frequency: npt.ArrayLike,
     stiffness: npt.ArrayLike,
-    amplitudes: npt.ArrayLike | None = None,
+    amplitude: npt.ArrayLike | None = None,
     *,
     branches: int = 2,
     damping: bool = False,
@@ -43,12 +43,12 @@ def fit_dynamic_stiffness(
 
     Parameters
     ----------
-    frequencies : array_like, shape (n,)
+    frequency : array_like, shape (n,)
         Frequencies > 0 in Hz, two or more.
     stiffness : array_like of complex, shape (n,)
         Measured stiffness in N/m or N m/rad: load over deformation in harmonic motion, by first
         harmonics.
-    amplitudes : array_like, shape (n,), optional
+    amplitude : array_like, shape (n,), optional
         Amplitudes > 0 of the deformation in m or rad, two or more; needed with friction.
     branches : int
         Number of Maxwell branches.
@@ -95,15 +95,15 @@ def fit_dynamic_stiffness(
 
     Examples
     --------
-    >>> frequencies = np.geomspace(1.0, 100.0, 20)
-    >>> measured = DynamicStiffness(100.0, branches=((40.0, 0.01),)).at(frequencies)
-    >>> found, report = fit_dynamic_stiffness(frequencies, measured, branches=1)
+    >>> frequency = np.geomspace(1.0, 100.0, 20)
+    >>> measured = DynamicStiffness(100.0, branches=((40.0, 0.01),)).at(frequency)
+    >>> found, report = fit_dynamic_stiffness(frequency, measured, branches=1)
     >>> (np.round(found.stiffness, 6), np.round(found.branches, 6).tolist())
     (np.float64(100.0), [[40.0, 0.01]])
     """
-    hertz = _positive(frequencies, "frequencies")
+    hertz = _positive(frequency, "frequency")
     measured = as_complex(stiffness, len(hertz), f"{_ATTEMPT} with stiffness")
-    X = None if amplitudes is None else _positive(amplitudes, "amplitudes", len(hertz))
+    X = None if amplitude is None else _positive(amplitude, "amplitude", len(hertz))
     count = check_size(branches, "a number of branches")
     with_damping = flag(damping, "damping", _ATTEMPT)
     with_friction = flag(friction, "friction", _ATTEMPT)

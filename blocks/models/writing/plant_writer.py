@@ -31,9 +31,9 @@ from flexure.blocks.multibody.trees.topology import Mobilizer
 from flexure.diagrams.checks.arguments import file_path, require
 from flexure.diagrams.checks.errors import DeclarationError, quoted, warn
 from flexure.diagrams.contexts.context import Context
+from flexure.diagrams.contexts.root_contexts import start_context
 from flexure.diagrams.files.atomic_files import replacing
 from flexure.diagrams.values.arrays import FloatArray
-from flexure.diagrams.values.handles import start_context
 
 #: A joint, and the number of one of its coordinates.
 Axis: TypeAlias = tuple[Joint, int]

@@ -85,7 +85,9 @@ class CamFollower(HolonomicConstraint):
     ...     kind(name, fx.Body("frame"), fx.Body(name), axis=(0, 0, 1))
     ...     for kind, name in ((fx.RevoluteJoint, "cam"), (fx.PrismaticJoint, "valve"))
     ... )
-    >>> cam = fx.CamFollower("lobe", shaft, guide, turned, 5e-3 * (1.0 - np.cos(turned)))
+    >>> cam = fx.constraints.CamFollower(
+    ...     "lobe", shaft, guide, turned, 5e-3 * (1.0 - np.cos(turned))
+    ... )
     >>> cam.lift(np.pi), cam.lift(np.pi, derivative=2).round(5)
     (np.float64(0.01), np.float64(-0.005))
     """

@@ -9,7 +9,6 @@ from flexure.diagrams.drawing.arrangement.content import (
     Content,
     Fold,
     Row,
-    Shown,
     caption_of,
     content_of,
     label_of,
@@ -17,7 +16,7 @@ from flexure.diagrams.drawing.arrangement.content import (
     walk,
 )
 from flexure.diagrams.drawing.formats.palette import FRAME, INK, PALE, PAPER, ROLES, TAG
-from flexure.diagrams.systems.diagram import Diagram
+from flexure.diagrams.systems.diagram import Diagram, ShownPorts
 from flexure.diagrams.systems.ports import InputPort, Port
 from flexure.diagrams.systems.system import System
 
@@ -30,7 +29,7 @@ _HEAD = f"""\
   edge [arrowsize=0.6, color="{INK}"];"""
 
 
-def to_dot(diagram: Diagram, depth: int = 1, ports: Shown = "used") -> str:
+def to_dot(diagram: Diagram, depth: int = 1, ports: ShownPorts = "used") -> str:
     """Return a diagram in the language of Graphviz; equal diagrams give equal texts.
 
     Blocks are tables with a cell for each port, opened diagrams are clusters, and their exported

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from flexure.diagrams.drawing.arrangement.content import (
     Row,
-    Shown,
     caption_of,
     content_of,
     label_of,
@@ -12,14 +11,14 @@ from flexure.diagrams.drawing.arrangement.content import (
     walk,
 )
 from flexure.diagrams.drawing.formats.palette import FRAME, INK, ROLES, TAG, Look
-from flexure.diagrams.systems.diagram import Diagram
+from flexure.diagrams.systems.diagram import Diagram, ShownPorts
 from flexure.diagrams.systems.system import System
 
 #: Entities of Mermaid; the first one has to be replaced first.
 _ENTITIES = {"#": "#35;", "&": "#amp;", '"': "#quot;", "<": "#lt;", ">": "#gt;", "`": "#96;"}
 
 
-def to_mermaid(diagram: Diagram, depth: int = 1, ports: Shown = "used") -> str:
+def to_mermaid(diagram: Diagram, depth: int = 1, ports: ShownPorts = "used") -> str:
     """Return a diagram as a Mermaid flowchart; equal diagrams give equal texts.
 
     Opened diagrams are subgraphs. Mermaid knows no ports: their names stand on the wires, except

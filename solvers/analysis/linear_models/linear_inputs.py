@@ -23,6 +23,7 @@ from flexure.diagrams.contexts.value_places import Place, Way, find_place, sever
 from flexure.diagrams.systems.ports import InputPort, OutputPort
 from flexure.diagrams.systems.system import System
 from flexure.diagrams.values.arrays import FloatArray
+from flexure.diagrams.values.symbolic_values import INPUT, Key
 from flexure.solvers.analysis.equations.equations import (
     Variable,
     can_vary,
@@ -30,7 +31,6 @@ from flexure.solvers.analysis.equations.equations import (
     find_variables,
     wire_at,
 )
-from flexure.solvers.tracing.trace import INPUT, Key
 
 
 class LinearInputs:

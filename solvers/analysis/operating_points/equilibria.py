@@ -12,12 +12,12 @@ import numpy.typing as npt
 from flexure.diagrams.checks.errors import EvaluationError, FlexureError, UnknownNameError, quoted
 from flexure.diagrams.concurrency.one_thread import in_one_thread
 from flexure.diagrams.contexts.context import Context
+from flexure.diagrams.contexts.root_contexts import start_context
 from flexure.diagrams.contexts.updates import require_start
 from flexure.diagrams.contexts.value_places import Way, find_place, several, shows_state
 from flexure.diagrams.interface.result_classes import Answer
 from flexure.diagrams.systems.system import System, require_system
 from flexure.diagrams.values.arrays import FloatArray, bounded
-from flexure.diagrams.values.handles import start_context
 from flexure.diagrams.values.state import ContinuousState
 from flexure.solvers.analysis.equations.equations import (
     Equations,

@@ -23,11 +23,11 @@ from flexure.diagrams import scalars
 from flexure.diagrams.contexts.store import Store
 from flexure.diagrams.values.arrays import freeze
 from flexure.diagrams.values.events import Event, EventKind, Periodic
+from flexure.diagrams.values.symbolic_values import DISCRETE, STATE, Key
 from flexure.solvers.analysis.equations.kept_equations import TracedNumbers
 from flexure.solvers.analysis.sampled.parameter_slopes import ParameterCode
 from flexure.solvers.analysis.sampled.sample_instants import SAME
 from flexure.solvers.tracing.exact_jacobian import ExactJacobian, JacobianCode
-from flexure.solvers.tracing.trace import DISCRETE, STATE, Key
 
 KINDS: tuple[EventKind, EventKind] = ("unrestricted", "discrete")  # as they act at an instant
 

@@ -11,10 +11,10 @@ import numpy.typing as npt
 from flexure.diagrams import scalars
 from flexure.diagrams.checks.arguments import count_of, require
 from flexure.diagrams.contexts.context import Context
+from flexure.diagrams.contexts.root_contexts import start_context
 from flexure.diagrams.contexts.value_places import Way
 from flexure.diagrams.systems.system import System, require_system
 from flexure.diagrams.values.arrays import Array, bounded, check_bounds
-from flexure.diagrams.values.handles import start_context
 from flexure.solvers.analysis.linear_models.linear_model import LinearModel
 from flexure.solvers.design.estimators.filter_models import (
     FilterModel,

@@ -28,12 +28,12 @@ from flexure.diagrams.checks.arguments import is_whole, items_of, require
 from flexure.diagrams.checks.errors import ValueRefusedError, quoted, warn
 from flexure.diagrams.contexts.by_path import ByPath
 from flexure.diagrams.contexts.context import Context
+from flexure.diagrams.contexts.root_contexts import require_root, start_context
 from flexure.diagrams.contexts.value_places import Way, find_place
 from flexure.diagrams.interface.option_names import answers_other_words
 from flexure.diagrams.interface.result_classes import Answer
 from flexure.diagrams.systems.system import System, require_system
 from flexure.diagrams.values.arrays import FloatArray
-from flexure.diagrams.values.handles import require_root, start_context
 from flexure.solvers.analysis.sensitivities.motion_derivatives import warn_of_jumps
 from flexure.solvers.design.fits.fit_problem import FitProblem
 from flexure.solvers.design.fits.fit_warnings import doubts, one_sided, oversized

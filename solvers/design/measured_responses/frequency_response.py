@@ -12,13 +12,13 @@ import numpy.typing as npt
 from flexure.diagrams.checks.arguments import one_of, require
 from flexure.diagrams.checks.errors import EvaluationError, ValueRefusedError, warn
 from flexure.diagrams.contexts.context import Context
+from flexure.diagrams.contexts.root_contexts import start_context
 from flexure.diagrams.contexts.value_places import Way, several
 from flexure.diagrams.interface.lazy_names import Deferred
 from flexure.diagrams.interface.option_names import answers_other_words
 from flexure.diagrams.interface.result_classes import Answer
 from flexure.diagrams.systems.system import System, require_system
 from flexure.diagrams.values.arrays import FloatArray, as_numbers, bounded, freeze, show
-from flexure.diagrams.values.handles import start_context
 from flexure.solvers.design.measured_responses.estimates import ComplexArray
 from flexure.solvers.design.measured_responses.measurements import (
     CLOSE,
@@ -46,7 +46,7 @@ class FrequencyResponse(Answer):
 
     Attributes
     ----------
-    frequencies : ndarray, shape (n,)
+    frequency : ndarray, shape (n,)
         ω in rad/s.
     response : ndarray of complex, shape (n, p)
         Amplitudes of the p outputs per amplitude of the input; NaN where they did not settle.
@@ -95,7 +95,7 @@ class FrequencyResponse(Answer):
     array([0.8944, 0.7071, 0.4472])
     """
 
-    frequencies: FloatArray
+    frequency: FloatArray
     response: ComplexArray
     settled: npt.NDArray[np.bool_]
     drift: FloatArray
@@ -118,7 +118,7 @@ class FrequencyResponse(Answer):
         for k, name in enumerate(self.output_names):
             lines.append(f"{name} / {self.input_name}, by {self.excitation}")
             lines.append("  rad/s       magnitude   phase °   distortion  leakage   coherence")
-            for i, omega in enumerate(self.frequencies):
+            for i, omega in enumerate(self.frequency):
                 size, turn = np.abs(self.response[i, k]), np.degrees(np.angle(self.response[i, k]))
                 lines.append(
                     f"  {omega:<10.4g}  {size:<10.4g}  {turn:8.2f}  {self.distortion[i, k]:<10.2g}"
@@ -132,7 +132,7 @@ def frequency_response(
     system: System,
     input: Way,
     outputs: Way | Iterable[Way],
-    frequencies: npt.ArrayLike,
+    frequency: npt.ArrayLike,
     amplitude: npt.ArrayLike = 1.0,
     *,
     excitation: Literal["sine", "multisine", "chirp"] = "sine",
@@ -156,7 +156,7 @@ def frequency_response(
     outputs : Handle, str or iterable of them
         Ports of the system or of blocks inside, or components of them. An output port shows the
         output of its block, before anything is added; an input port what its block reads.
-    frequencies : array_like, shape (n,)
+    frequency : array_like, shape (n,)
         Ascending frequencies ω in rad/s, above zero; with ``period`` up to π/period.
     amplitude : float or array_like, shape (n,)
         Amplitude of the sines, for a multisine that of each of them, or the largest value of the
@@ -242,11 +242,11 @@ def frequency_response(
     attempt = f"Cannot measure a frequency response of '{system.label}'"
     start = start_context(system, context, attempt)
     one_of(excitation, EXCITATIONS, "excitation", attempt)
-    omega = np.atleast_1d(as_numbers(frequencies, attempt, "frequencies"))
+    omega = np.atleast_1d(as_numbers(frequency, attempt, "frequency"))
     fits = bool(omega.ndim == 1 and omega.size and np.isfinite(omega).all())
     fits = fits and bool(omega[0] > 0.0 and omega[-1] < _HIGHEST and np.all(np.diff(omega) > 0.0))
     wanted = f"one or more ascending frequencies above zero and below {_HIGHEST:g} rad/s"
-    require(fits, frequencies, attempt, wanted)
+    require(fits, frequency, attempt, wanted)
     if period is not None:
         period = bounded(period, f"{attempt} with this period", lower=0.0, exclusive=True, unit="s")
         if omega[-1] > np.pi / period * (1.0 + 1e-12):
@@ -289,7 +289,7 @@ def frequency_response(
     if excitation != "sine":
         _warn_of_images(plan, found, excitation)
     return FrequencyResponse(
-        frequencies=freeze(omega),
+        frequency=freeze(omega),
         response=np.where(settled, found.response, complex(np.nan, np.nan)),
         settled=settled,
         drift=found.drift,

@@ -57,7 +57,7 @@ def plot_frequency_response(
     attempt = "Cannot draw a frequency response"
     unit = UNITS[one_of(units, UNITS, "units", attempt)]
     check_file(path, attempt)
-    omega, count = self.frequencies, len(self.output_names)
+    omega, count = self.frequency, len(self.output_names)
     low, high = omega[0] / _WIDER / unit, omega[-1] * _WIDER / unit
     references: list[Any] = []
     if models is None:

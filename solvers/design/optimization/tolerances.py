@@ -21,6 +21,7 @@ from flexure.diagrams.checks.errors import (
     warn,
 )
 from flexure.diagrams.contexts.context import Context
+from flexure.diagrams.contexts.root_contexts import start_context
 from flexure.diagrams.drawing.formats.new_figures import new_figure, saved
 from flexure.diagrams.drawing.formats.style import COLORS, RED, check_file, tidy
 from flexure.diagrams.interface.html import heading, lines
@@ -28,7 +29,6 @@ from flexure.diagrams.interface.option_names import answers_other_words, refuse_
 from flexure.diagrams.interface.result_classes import Answer
 from flexure.diagrams.systems.system import System, require_system
 from flexure.diagrams.values.arrays import FloatArray, as_number, bounded
-from flexure.diagrams.values.handles import start_context
 from flexure.diagrams.values.tables import Table
 from flexure.solvers.design.optimization.candidates import Study, constraints_of, require_rest
 from flexure.solvers.design.optimization.motion_slopes import slopes_of

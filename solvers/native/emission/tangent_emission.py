@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 
 from flexure.diagrams.scalars.derivatives.jacobians import directional
 from flexure.diagrams.scalars.derivatives.simplification import simplify
+from flexure.diagrams.values.symbolic_values import Key
 from flexure.solvers.native.emission.emission import (
     CHUNK,
     SEED,
@@ -28,7 +29,6 @@ from flexure.solvers.native.emission.emission import (
     emit_preparation,
 )
 from flexure.solvers.native.emission.wide_emission import WIDTH, WideWriter
-from flexure.solvers.tracing.trace import Key
 
 
 class DirectionPlan(NamedTuple):

@@ -21,11 +21,12 @@ from flexure.diagrams.scalars.expressions.expression import may_jump
 from flexure.diagrams.scalars.expressions.solutions import is_zero
 from flexure.diagrams.systems.layout import Layout
 from flexure.diagrams.values.arrays import FloatArray
+from flexure.diagrams.values.symbolic_values import STATE, Key
 from flexure.solvers.native.llvm.library import address_of
 from flexure.solvers.native.programs.program import native_function
 from flexure.solvers.native.programs.sensitivity_program import OwnFunctions
 from flexure.solvers.tracing.straight_line import StraightLine
-from flexure.solvers.tracing.trace import STATE, Key, SymbolicStore, trace
+from flexure.solvers.tracing.trace import SymbolicStore, trace
 
 #: Returns products at a time, for states and weights.
 Product = Callable[[float, FloatArray], FloatArray]

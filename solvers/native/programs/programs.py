@@ -18,8 +18,8 @@ from flexure.diagrams.checks.errors import TraceError
 from flexure.diagrams.concurrency.threads import Lock
 from flexure.diagrams.contexts.store import Store
 from flexure.diagrams.systems.layout import Layout
+from flexure.diagrams.values.symbolic_values import PARAMETER, Key
 from flexure.solvers.native.programs.program import Program
-from flexure.solvers.tracing.trace import PARAMETER, Key
 
 
 @dataclass

@@ -20,6 +20,7 @@ from flexure.diagrams.scalars.derivatives.simplification import simplify
 from flexure.diagrams.scalars.expressions.expression import may_jump
 from flexure.diagrams.systems.layout import Layout
 from flexure.diagrams.values.arrays import FloatArray
+from flexure.diagrams.values.symbolic_values import STATE, Key
 from flexure.solvers.native.emission.emission import Environment, depth_first, emit_with_preparation
 from flexure.solvers.native.emission.jacobian_emission import emit_jacobian
 from flexure.solvers.native.llvm.compilation import ModuleTexts, cut
@@ -27,7 +28,7 @@ from flexure.solvers.native.llvm.library import Address, address_of
 from flexure.solvers.native.programs.program import native_function, run_preparation
 from flexure.solvers.native.programs.system_trace import DiscretePlaces
 from flexure.solvers.tracing.compile_limits import WRITTEN, refuse_beyond
-from flexure.solvers.tracing.trace import STATE, Key, number_behind
+from flexure.solvers.tracing.trace import number_behind
 
 Indices = NDArray[np.int64]
 

@@ -31,7 +31,8 @@ from flexure.solvers.native.kernels.parts.manifold import CODED, KEPT, PLACED, R
 from flexure.solvers.native.programs.binding import BoundProgram
 from flexure.solvers.native.programs.method_programs import METHODS, loops
 from flexure.solvers.native.programs.preconditions import has_loop
-from flexure.solvers.native.programs.program import EventKey, Program
+from flexure.solvers.native.programs.program import Program
+from flexure.solvers.native.programs.system_trace import EventKey
 from flexure.solvers.native.runs.call_length import CallLength
 from flexure.solvers.native.runs.past_steps import StepRepeater, repeater_of
 from flexure.solvers.native.runs.run_memory import RunMemory

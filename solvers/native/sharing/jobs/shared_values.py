@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from flexure.diagrams.values.symbolic_values import DISCRETE
 from flexure.solvers.native.emission.emission import Environment, Node, depth_first, key_of
 from flexure.solvers.native.llvm.compilation import ModuleTexts, care
 from flexure.solvers.native.sharing.families.families import symbols_among
@@ -27,7 +28,6 @@ from flexure.solvers.native.sharing.families.value_columns import (
 )
 from flexure.solvers.native.sharing.jobs.jobs import Job, share
 from flexure.solvers.native.sharing.jobs.repetition import RepetitionWriter
-from flexure.solvers.tracing.trace import DISCRETE
 
 _SAVING = 4  # times fewer operations that are written than computed; with less, nothing is gained
 

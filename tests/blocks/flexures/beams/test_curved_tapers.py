@@ -21,11 +21,11 @@ STEEL = fx.Material.common("structural steel S235")
 LENGTH = 0.1
 
 
-def leaf(thickness: float, width: float = 0.02) -> fx.RectangleSection:
-    return fx.RectangleSection(width=width, thickness=thickness)
+def leaf(thickness: float, width: float = 0.02) -> fx.sections.RectangleSection:
+    return fx.sections.RectangleSection(width=width, thickness=thickness)
 
 
-def between(first: Any, last: Any, part: float) -> fx.RectangleSection:
+def between(first: Any, last: Any, part: float) -> fx.sections.RectangleSection:
     return leaf(
         (1.0 - part) * first.thickness + part * last.thickness,
         (1.0 - part) * first.width + part * last.width,

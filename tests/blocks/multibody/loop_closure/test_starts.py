@@ -22,7 +22,7 @@ READINGS: dict[str, Callable[[fx.Plant, fx.Context], Any]] = {
     "a sampled model": lambda plant, context: fx.linearize(plant, context, period=0.01),
     "modes": fx.modes,
     "a sensitivity": lambda plant, context: fx.parameter_sensitivity(
-        plant, 0.01, ["tree.stabilization"], context=context
+        plant, ["tree.stabilization"], 0.01, context=context
     ),
 }
 
@@ -97,7 +97,9 @@ def welded() -> fx.PlantBuilder:
 def test_a_constraint_between_bodies_that_are_welded_together_is_refused() -> None:
     builder = welded()
     _, a, b, _ = builder.bodies
-    builder.add_constraint(fx.DistanceConstraint("rod", a, (0, 0, 0), b, (0, 0, 0), 1.0))
+    builder.add_constraint(
+        fx.constraints.DistanceConstraint("rod", a, (0, 0, 0), b, (0, 0, 0), 1.0)
+    )
     with pytest.raises(DeclarationError, match=r"'rod'.*'a' and 'b'"):
         builder.build()
 
@@ -107,7 +109,7 @@ def test_a_constraint_between_locked_bodies_leaves_the_others_their_motion() -> 
     _, a, _, c = builder.bodies
     M = builder.add_frame("M", a, (0.0, 1.0, 0.0))
     builder.add_constraint(
-        fx.DistanceConstraint("rod", builder.world, (0, 0, 0), M, (0, 0, 0), 1.0)
+        fx.constraints.DistanceConstraint("rod", builder.world, (0, 0, 0), M, (0, 0, 0), 1.0)
     )
     plant = builder.build()
     context = plant.create_default_context()
