@@ -15,6 +15,7 @@ from scipy.optimize import curve_fit
 import flexure as fx
 from flexure import fitting
 from flexure.diagrams.values.arrays import FloatArray
+from tests.support.tiers import for_each
 
 LINEAR = [
     "spring_zero_angle_rad",
@@ -444,7 +445,7 @@ def test_laws_and_starts_that_cannot_be_fitted_are_refused(
         fitting.fit_constants(law, DECAY, start, **options)
 
 
-@pytest.mark.parametrize("options", [{"fitted": ["speed"]}, {"bounds": {"speed": (0.0, 1.0)}}])
+@for_each("options", [{"fitted": ["speed"]}, {"bounds": {"speed": (0.0, 1.0)}}])
 def test_names_that_the_law_does_not_have_are_refused(options: dict[str, Any]) -> None:
     with pytest.raises(fx.errors.UnknownNameError, match="'speed'"):
         fitting.fit_constants(decay, DECAY, {"height": 1.0, "rate": 1.0}, **options)

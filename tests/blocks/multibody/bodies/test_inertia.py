@@ -420,7 +420,7 @@ def test_a_solid_has_a_mass_or_a_density(given: Any, found: str) -> None:
         SpatialInertia.solid_sphere(radius=1.0, **given)
 
 
-@pytest.mark.parametrize("density", [-1.0, np.nan])
+@for_each("density", [-1.0, np.nan])
 def test_density_is_not_negative(density: float) -> None:
     with pytest.raises(ValueRefusedError, match="a solid box with the density: expected"):
         SpatialInertia.solid_box(size=(1.0, 1.0, 1.0), density=density)
