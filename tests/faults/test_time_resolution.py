@@ -141,7 +141,7 @@ def test_a_sweep_refuses_them_before_anything_runs() -> None:
         fx.sweep(decay(), {"x": [[1.0], [2.0]]}, 1.0, max_step=1e-320)
 
 
-@pytest.mark.parametrize(("period", "time"), [(1e-25, 1.0), (1e-17, 1.0), (1e-3, 1e16)])
+@for_each(("period", "time"), [(1e-25, 1.0), (1e-17, 1.0), (1e-3, 1e16)])
 def test_a_clock_refuses_to_tell_a_next_time_that_is_no_other_time(
     period: float, time: float
 ) -> None:

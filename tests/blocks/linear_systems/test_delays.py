@@ -149,7 +149,7 @@ def test_a_delay_line_breaks_loops_and_a_pade_delay_does_not() -> None:
     assert PadeDelay("pipe", 0.5).feedthrough == {("u", "y")}
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("delay", "period", "options"),
     [
         (0.05, 0.1, {}),

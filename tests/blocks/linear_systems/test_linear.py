@@ -116,7 +116,7 @@ def test_state_space_matrices_can_be_set() -> None:
     np.testing.assert_allclose(block.y.eval(context), 3 * C @ X + (D + 1.0) @ U, rtol=1e-14)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("matrices", "culprit"),
     [
         ((A[:2], B, C), "2 x 2 matrix for A"),
@@ -173,7 +173,7 @@ def test_affine_offsets_can_be_set() -> None:
     np.testing.assert_allclose(block.y.eval(context), C @ X + D @ U + [4.0, 5.0], rtol=1e-14)
 
 
-@pytest.mark.parametrize(("f0", "y0"), [([1.0, 2.0], 0.0), (0.0, [1.0, 2.0, 3.0])])
+@for_each(("f0", "y0"), [([1.0, 2.0], 0.0), (0.0, [1.0, 2.0, 3.0])])
 def test_affine_system_refuses_offsets_of_another_size(f0: Any, y0: Any) -> None:
     with pytest.raises(DeclarationError, match=r"numbers for [fy]0"):
         AffineSystem("system", A, B, f0, C, D, y0)
@@ -263,7 +263,7 @@ def test_improper_transfer_function_is_refused_with_advice() -> None:
         TransferFunction("ratio", [1.0, 0.0, 0.0], [1.0, 1.0])
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("numerator", "denominator"),
     [([1.0], [2.0]), ([1.0], []), ([1.0], [0.0, 1.0, 1.0]), ([], [1.0, 1.0]), ([1.0], 3.0),
      ([[1.0, 2.0]], [1.0, 2.0, 3.0]), ([1.0], "s + 1")],

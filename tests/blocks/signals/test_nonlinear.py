@@ -339,7 +339,7 @@ def test_relay_sees_the_jumps_of_a_sampled_input() -> None:
 # Refusals ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("kind", "arguments", "text"),
     [
         (Saturation, (1.0, -1.0), "expected lower <= upper; found lower=1, upper=-1"),

@@ -108,7 +108,7 @@ def test_log_has_the_triggers_that_its_options_ask_for(options: Any, expected: A
     assert triggers_of(VectorLog("log", **options)) == expected
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("options", "message"),
     [
         ({"triggers": ["often"]}, "'often'"),

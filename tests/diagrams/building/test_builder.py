@@ -169,7 +169,7 @@ def test_an_exported_port_cannot_be_connected(builder: fx.DiagramBuilder) -> Non
     )
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("source", "target", "expected", "found"),
     [
         ("two.y1", "two.u2", "a vector of size 2", "a vector of size 1"),

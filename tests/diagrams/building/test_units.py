@@ -13,6 +13,7 @@ from flexure.diagrams.building.known_units import KnownUnits, _part
 from flexure.diagrams.checks.errors import ValueRefusedError
 from flexure.diagrams.values.units import conversion, measure_of, product
 from tests.contracts.catalog import CATALOG
+from tests.support.tiers import for_each
 
 
 @pytest.mark.parametrize(
@@ -49,7 +50,7 @@ def test_numbers_are_converted_between_units(unit: str, wanted: str, factor: flo
     assert conversion(wanted, unit, "") == pytest.approx(1.0 / factor, rel=1e-14)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("unit", "wanted", "text"),
     [
         ("rad", "mm", "of the same quantity as 'rad'; found 'mm'"),

@@ -19,6 +19,7 @@ from flexure.diagrams.checks.errors import (
 )
 from flexure.diagrams.contexts.updates import run_updates
 from tests.support.systems.blocks import Lag, diagram_of
+from tests.support.tiers import for_each
 
 Handler = Callable[[Any], Any]
 
@@ -45,7 +46,7 @@ class Cells(fx.LeafSystem):
 # Triggers --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("arguments", "text"),
     [
         ({"period": 0.0}, "expected a positive, finite period; found period=0.0"),

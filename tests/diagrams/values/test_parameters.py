@@ -67,7 +67,7 @@ def test_a_scalar_parameter_is_a_float64_scalar_not_an_array() -> None:
     assert type(set_and_get(2)) is np.float64
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("default", "options"),
     [
         (-1.0, {"lower": 0.0}),

@@ -249,7 +249,7 @@ def test_every_form_of_scipy_is_taken(system: Any, orders: int) -> None:
     assert len(found.A) == orders
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("system", "period", "told"),
     [
         (signal.TransferFunction([1.0, 0.0], [2.0]), None, "proper transfer function"),
@@ -432,7 +432,7 @@ SAMPLED = signal.TransferFunction([0.2], [1.0, -0.8], dt=0.1)
 UNKNOWN = signal.TransferFunction([0.2], [1.0, -0.8], dt=True)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("make", "told"),
     [
         (lambda: fx.TransferFunction("g", SPACE), "'g': expected a transfer function.*StateSpace"),

@@ -542,7 +542,7 @@ def test_senseless_arguments_are_refused_before_any_step(given: dict[str, Any], 
     assert steps == []
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("given", "text"),
     [
         ({"method": "RK54"}, r"Did you mean 'RK45'\?"),

@@ -521,7 +521,7 @@ def test_semi_explicit_euler_knows_the_positions_of_the_diagram() -> None:
     assert q == pytest.approx(1.0 + 0.1 * v)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("options", "error", "text"),
     [
         ({"method": "RK54"}, UnknownNameError, "Did you mean 'RK45'"),

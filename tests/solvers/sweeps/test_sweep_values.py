@@ -174,7 +174,7 @@ def test_values_are_refused_before_anything_runs(case: str, monkeypatch: Any) ->
         fx.sweep(driven_pendulum(), values, 1.0)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("options", "error", "text"),
     [
         ({"times": [0.5, 0.2]}, ValueRefusedError, r"ascending times in \[0\.0, 1\.0\] s"),

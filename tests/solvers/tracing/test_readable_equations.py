@@ -252,7 +252,7 @@ def test_a_rate_is_written_as_a_fraction_in_mathml() -> None:
 # Refusals ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("signal", "text"),
     [
         ("angel", "Did you mean 'angle'"),

@@ -353,7 +353,7 @@ def test_forces_of_the_wrong_sign_end_at_the_bound_with_large_residuals() -> Non
         assert report.rms > 0.9 * np.sqrt(np.mean(force[:, i] ** 2))
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("samples", "text"),
     [
         ((np.zeros((9, 3)), np.zeros((9, 3))), "three arrays.*found 2 arrays"),
@@ -426,7 +426,7 @@ def test_the_report_prints_one_line_per_constant() -> None:
     assert lines["cost"] == f"{report.cost:.4g}, condition number {condition:.3g}"
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("law", "start", "options", "text"),
     [
         (lambda a: a * DECAY[:5], {"a": 1.0}, {}, r"law at the start: .*found the shape \(5,\)"),

@@ -128,7 +128,7 @@ def test_units_are_those_of_the_coordinate() -> None:
 # Refusals -----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("table", "text"),
     [
         ({"deflections": [0.0, 1.0, 1.0, 2.0]}, "increase strictly; found"),
