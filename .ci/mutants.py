@@ -134,7 +134,7 @@ MODULES: dict[str, tuple[list[str], list[str]]] = {
         ],
     ),
     "surfaces": (
-        ["solvers/simulation/events/active_witnesses.py"],
+        ["solvers/simulation/events/witnesses.py"],
         [
             "solvers/simulation/events/test_witnesses.py",
             "solvers/simulation/events/test_fast_witnesses.py",
@@ -145,7 +145,7 @@ MODULES: dict[str, tuple[list[str], list[str]]] = {
         ],
     ),
     "carried_step": (
-        ["solvers/integration/guard/resumed_step.py"],
+        ["solvers/integration/guard/progress_kernel.py"],
         ["solvers/integration/test_resumed_step.py"],
     ),
     "agreement": (
@@ -154,7 +154,7 @@ MODULES: dict[str, tuple[list[str], list[str]]] = {
     ),
     "preconditions": (
         [
-            "solvers/native/programs/preconditions.py",
+            "solvers/native/programs/programs.py",
             "solvers/simulation/native_runs/native_eligibility.py",
         ],
         [

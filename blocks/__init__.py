@@ -68,15 +68,19 @@ if TYPE_CHECKING:
     from flexure.blocks.forces.on_joints.compliant_coupling import (
         CompliantCoupling as CompliantCoupling,
     )
-    from flexure.blocks.forces.on_joints.door_hinge import DoorHinge as DoorHinge
-    from flexure.blocks.forces.on_joints.hinge_law import DoorHingeConfig as DoorHingeConfig
-    from flexure.blocks.forces.on_joints.joint_friction import JointFriction as JointFriction
-    from flexure.blocks.forces.on_joints.joint_spring import JointSpring as JointSpring
-    from flexure.blocks.forces.on_joints.joint_stop import JointStop as JointStop
-    from flexure.blocks.forces.on_joints.stick_slip_friction import (
+    from flexure.blocks.forces.on_joints.door_hinge import (
+        DoorHinge as DoorHinge,
+        DoorHingeConfig as DoorHingeConfig,
+    )
+    from flexure.blocks.forces.on_joints.joint_friction import (
+        JointFriction as JointFriction,
         StickSlipFriction as StickSlipFriction,
     )
-    from flexure.blocks.forces.on_joints.tabulated_spring import TabulatedSpring as TabulatedSpring
+    from flexure.blocks.forces.on_joints.joint_spring import (
+        JointSpring as JointSpring,
+        TabulatedSpring as TabulatedSpring,
+    )
+    from flexure.blocks.forces.on_joints.joint_stop import JointStop as JointStop
     from flexure.blocks.linear_systems.continuous import (
         FilteredDerivative as FilteredDerivative,
         FirstOrderLag as FirstOrderLag,

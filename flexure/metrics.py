@@ -26,14 +26,12 @@ if TYPE_CHECKING:
         stiffness_at as stiffness_at,
         tracking as tracking,
     )
-    from flexure.solvers.results.measures.function_metrics import (
-        largest as largest,
-        of as of,
-        smallest as smallest,
-    )
     from flexure.solvers.results.measures.metrics import Constraint as Constraint, Metric as Metric
     from flexure.solvers.results.measures.response_metrics import (
         disturbance as disturbance,
+        largest as largest,
+        of as of,
+        smallest as smallest,
         step as step,
     )
     from flexure.solvers.results.measures.signal_metrics import (

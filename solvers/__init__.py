@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     )
     from flexure.solvers.analysis.frequency.loop_plots import nichols as nichols, nyquist as nyquist
     from flexure.solvers.analysis.frequency.margins import margins as margins
-    from flexure.solvers.analysis.frequency.norms import norms as norms
-    from flexure.solvers.analysis.frequency.passivity_indices import (
+    from flexure.solvers.analysis.frequency.norms import (
+        norms as norms,
         passivity_indices as passivity_indices,
     )
     from flexure.solvers.analysis.frequency.pole_plots import pole_zero as pole_zero
@@ -98,9 +98,11 @@ if TYPE_CHECKING:
     from flexure.solvers.results.mechanisms.pictures import plot_mechanism as plot_mechanism
     from flexure.solvers.results.pictures.signal_plots import compare as compare
     from flexure.solvers.results.records.stored_results import load_result as load_result
-    from flexure.solvers.simulation.simulation import simulate as simulate
+    from flexure.solvers.simulation.simulation import (
+        simulate as simulate,
+        step_response as step_response,
+    )
     from flexure.solvers.simulation.simulator import Simulator as Simulator
-    from flexure.solvers.simulation.step_response import step_response as step_response
     from flexure.solvers.sweeps.sobol_indices import sobol_indices as sobol_indices
     from flexure.solvers.sweeps.stored_studies import load_study as load_study
     from flexure.solvers.sweeps.sweeps import simulate_many as simulate_many, sweep as sweep

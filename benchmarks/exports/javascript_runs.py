@@ -36,7 +36,7 @@ from benchmarks.sweeps.noisy_loop import PERIOD
 from benchmarks.versus.plants import build_plant
 from benchmarks.versus.table import Row, formatted
 from examples import compliant_door
-from flexure.solvers.export.javascript.loops import loops_text, methods_of
+from flexure.solvers.export.javascript.model_text import loops_text, methods_of
 
 Way: TypeAlias = Literal["native", "python"]
 

@@ -34,7 +34,7 @@ from benchmarks.flexures.speed import Case, plant
 from benchmarks.versus.sides import in_rounds, ratio, seconds
 from benchmarks.versus.table import Row, show
 from flexure.solvers.analysis.sensitivities.native_motion import NativeMotion
-from flexure.solvers.native.programs.preconditions import UnsuitableError
+from flexure.solvers.native.programs.programs import UnsuitableError
 
 HORIZON, SHORT, RTOL = 0.05, 2e-4, 1e-6
 #: Times of a plain motion that derivatives by two parameters may take, and how many times faster

@@ -258,6 +258,6 @@ class Diagram(System):
 
     def to_mermaid(self, depth: int = 1, ports: ShownPorts = "used") -> str:
         """Return the diagram as a Mermaid flowchart; the options are those of `plot`."""
-        from flexure.diagrams.drawing.formats.mermaid import to_mermaid
+        from flexure.diagrams.drawing.formats.dot import to_mermaid
 
         return to_mermaid(self, depth=depth, ports=ports)

@@ -10,8 +10,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TextIO
 
-from flexure.diagrams.values.tables import Table
-
 
 class Report:
     """Collects the findings of a command, prints them, and writes files.
@@ -69,6 +67,8 @@ class Report:
 def plain(value: Any) -> Any:
     """Return a value as JSON has it: what is not finite is null, complex numbers are pairs."""
     import numpy as np
+
+    from flexure.diagrams.values.tables import Table
 
     if isinstance(value, Table):
         return [plain(row) for row in value]

@@ -6,7 +6,7 @@ from argparse import SUPPRESS, Action, ArgumentParser, Namespace, _SubParsersAct
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from flexure.commands import DONE
+from flexure.commands.command_output import Report
 from flexure.commands.parser import METHODS, make_parser
 
 #: What stands for something that a shell can list, by the name in the help.
@@ -30,11 +30,10 @@ class Command(NamedTuple):
     words: tuple[Word, ...]
 
 
-def run(arguments: Namespace) -> int:
+def run(report: Report, arguments: Namespace) -> None:
     """Print the script of a shell."""
     writers = {"bash": bash, "zsh": zsh, "fish": fish}
-    print(writers[arguments.shell](list(commands(make_parser()))))
-    return DONE
+    report.say(writers[arguments.shell](list(commands(make_parser()))))
 
 
 def commands(parser: ArgumentParser) -> Iterator[Command]:

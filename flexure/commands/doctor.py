@@ -40,17 +40,10 @@ _CORE = ("numpy", "scipy", "networkx", "matplotlib")
 _CLOSE = 1e-5  # error against the closed form, with the default tolerances
 
 
-def run(arguments: Namespace) -> int:
-    """Check the installation or a model."""
-    report = Report(arguments)
-    with report.quiet():
-        code = _installation(report) if arguments.model is None else _model(report, arguments)
-    report.end()
-    return code
-
-
-def _model(report: Report, arguments: Namespace) -> int:
-    """Report the implausible values of a model."""
+def run(report: Report, arguments: Namespace) -> int:
+    """Check the installation, or a model for implausible values."""
+    if arguments.model is None:
+        return _installation(report)
     from flexure.solvers.analysis.plausibility.doctor import doctor
 
     model = load_model(arguments)

@@ -1,4 +1,4 @@
-"""`flexure linearize`: the linear model around a point."""
+"""`flexure linearize` and `modes`: the linear model around a point, and its natural frequencies."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from flexure.commands import DONE
 from flexure.commands.arguments.model_files import Model, load_model
 from flexure.commands.command_output import Report
 from flexure.diagrams.files.atomic_files import replacing
@@ -24,51 +23,73 @@ _POINT = ("x0", "u0", "y0", "xdot0")
 _NAMES = ("state_names", "input_names", "output_names")
 
 
-def run(arguments: Namespace) -> int:
+def linear_model(report: Report, arguments: Namespace) -> None:
     """Linearize a model, and report its poles and matrices."""
     from flexure.solvers.analysis.linear_models.linearization import linearize
 
-    report = Report(arguments)
-    with report.quiet():
-        model = load_model(arguments)
-        found = linearize(
-            model.system,
-            point_of(model, arguments, report),
-            arguments.inputs,
-            arguments.outputs,
-            openings=arguments.openings or (),
-            period=arguments.period,
-        )
-        report.say(f"{found!r}; {found.how}")
-        for note in found.notes:
-            report.say(f"note: {note}")
+    model = load_model(arguments)
+    found = linearize(
+        model.system,
+        _point_of(model, arguments, report),
+        arguments.inputs,
+        arguments.outputs,
+        openings=arguments.openings or (),
+        period=arguments.period,
+    )
+    report.say(f"{found!r}; {found.how}")
+    for note in found.notes:
+        report.say(f"note: {note}")
+    report.say()
+    report.say(_poles(found))
+    wide, long = np.add(found.D.shape[::-1], len(found.A))
+    if wide <= _WIDE and long <= _LONG:
         report.say()
-        report.say(_poles(found))
-        wide, long = np.add(found.D.shape[::-1], len(found.A))
-        if wide <= _WIDE and long <= _LONG:
-            report.say()
-            report.say(_matrix(found))
-            for k, name in enumerate(found.input_names, 1):
-                report.say(f"u{k} is {name}")
-        elif not report.keeps:
-            report.say(f"\nmatrices of {long} rows and {wide} columns: see --out and --json")
-        report.add(
-            model=model.word,
-            system=model.system.label,
-            how=found.how,
-            period=found.period,
-            stable=found.is_stable,
-            notes=found.notes,
-            poles=found.poles,
-            **{name: getattr(found, name) for name in (*_MATRICES, *_POINT, *_NAMES)},
-        )
-        if report.keeps:
-            report.save("linear_model.npz", lambda file: _write(found, file))
-    report.end()
-    return DONE
+        report.say(_matrix(found))
+        for k, name in enumerate(found.input_names, 1):
+            report.say(f"u{k} is {name}")
+    elif not report.keeps:
+        report.say(f"\nmatrices of {long} rows and {wide} columns: see --out and --json")
+    report.add(
+        model=model.word,
+        system=model.system.label,
+        how=found.how,
+        period=found.period,
+        stable=found.is_stable,
+        notes=found.notes,
+        poles=found.poles,
+        **{name: getattr(found, name) for name in (*_MATRICES, *_POINT, *_NAMES)},
+    )
+    if report.keeps:
+        report.save("linear_model.npz", lambda file: _write(found, file))
 
 
-def point_of(model: Model, arguments: Namespace, report: Report) -> Context:
+def find_modes(report: Report, arguments: Namespace) -> None:
+    """Find natural frequencies, damping and shapes of a model."""
+    from flexure.solvers.analysis.modes.modes import modes
+
+    model = load_model(arguments)
+    found = modes(model.system, _point_of(model, arguments, report))
+    report.say(f"{found!r}; {found.how}")
+    report.say()
+    report.say(found.table())
+    if arguments.energies:
+        report.say()
+        report.say(found.energy_table())
+        report.add(energies=found.energy_table())
+    report.add(
+        model=model.word,
+        system=model.system.label,
+        how=found.how,
+        modes=[
+            row | {"poles": mode.poles, "participation": mode.participation}
+            for row, mode in zip(found.table(), found, strict=True)
+        ],
+    )
+    if arguments.plot:
+        report.save(f"{model.system.name}_modes.png", lambda file: found.plot(path=file))
+
+
+def _point_of(model: Model, arguments: Namespace, report: Report) -> Context:
     """Return where to look: the context, or the equilibrium next to it."""
     if not arguments.equilibrium:
         return model.context

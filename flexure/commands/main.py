@@ -75,8 +75,7 @@ def _removing_half_files() -> Any:
 def _carried_out(arguments: Namespace) -> int:
     """Return the exit code of a command; its errors are printed."""
     try:
-        command = importlib.import_module(f"flexure.commands.{arguments.command}")
-        return _flushed(command.run(arguments))
+        return _flushed(_reported(arguments))
     except BrokenPipeError:
         raise
     except Exception as error:
@@ -85,6 +84,19 @@ def _carried_out(arguments: Namespace) -> int:
         else:
             _explain(error, getattr(arguments, "model", None))
         return FAILED
+
+
+def _reported(arguments: Namespace) -> int:
+    """Return the exit code of a command whose report is printed; one without a code is done."""
+    from flexure.commands.command_output import Report
+
+    file, _, name = arguments.function.partition(".")
+    command = getattr(importlib.import_module(f"flexure.commands.{file}"), name)
+    report = Report(arguments)
+    with report.quiet():
+        code = command(report, arguments)
+    report.end()
+    return DONE if code is None else int(code)
 
 
 def _explain(error: Exception, model: str | None) -> None:

@@ -44,29 +44,35 @@ def make_parser() -> Parser:
     parser.add_argument("--version", action="version", version=f"flexure {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands")
 
-    def command(name: str, about: str, *groups: Any) -> ArgumentParser:
+    def command(name: str, function: str, about: str, *groups: Any) -> None:
         made = commands.add_parser(
             name, help=about, description=f"{about[0].upper()}{about[1:]}.", allow_abbrev=False
         )
         for group in groups:
             group(made)
         made.add_argument("--debug", action="store_true", help="show the traceback of an error")
-        return made
+        made.set_defaults(function=function)  # its file, and its name there
 
-    command(
-        "run", "simulate a model and print its final values", _model, _run, _integration, _output
-    )
-    command("sweep", "simulate a model many times", _model, _sweep, _integration, _output)
-    command("linearize", "make the linear model around a point", _model, _linearize, _output)
-    command("modes", "find natural frequencies, damping and shapes", _model, _modes, _output)
-    command("draw", "draw the diagram of a model", _model, _draw, _output)
-    command("page", "write a model as a page that runs by itself", _model, _page, _output)
-    command("export", "write a model for other tools", _model, _export, _output)
-    command("inspect", "write a block without states as a page", _model, _inspect, _output)
+    about = "simulate a model and print its final values"
+    command("run", "run.run", about, _model, _run, _integration, _output)
+    about = "simulate a model many times"
+    command("sweep", "sweep.run", about, _model, _sweep, _integration, _output)
+    about = "make the linear model around a point"
+    command("linearize", "linearize.linear_model", about, _model, _linearize, _output)
+    about = "find natural frequencies, damping and shapes"
+    command("modes", "linearize.find_modes", about, _model, _modes, _output)
+    command("draw", "one_file.draw", "draw the diagram of a model", _model, _draw, _output)
+    about = "write a model as a page that runs by itself"
+    command("page", "one_file.write_page", about, _model, _page, _output)
+    command("export", "one_file.export", "write a model for other tools", _model, _export, _output)
+    about = "write a block without states as a page"
+    command("inspect", "one_file.inspect", about, _model, _inspect, _output)
     about = "write a model, or a run of it, as a page to send or to print"
-    command("report", about, _model, _report, _integration, _output)
-    command("doctor", "look into the installation, or into a model", _patient, _output)
-    command("completion", "print the script that completes words in a shell", _completion)
+    command("report", "one_file.write_report", about, _model, _report, _integration, _output)
+    about = "look into the installation, or into a model"
+    command("doctor", "doctor.run", about, _patient, _output)
+    about = "print the script that completes words in a shell"
+    command("completion", "completion.run", about, _completion)
     return parser
 
 
@@ -378,3 +384,4 @@ def _output(parser: ArgumentParser) -> None:
 
 def _completion(parser: ArgumentParser) -> None:
     parser.add_argument("shell", choices=SHELLS, help="which shell")
+    parser.set_defaults(json=False, out=None)

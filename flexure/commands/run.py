@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from flexure.commands import DONE
 from flexure.commands.arguments.metric_texts import metrics_of
 from flexure.commands.arguments.model_files import Model, load_model
 from flexure.commands.command_output import Report
@@ -22,37 +21,33 @@ _MOST_NUMBERS = 5_000_000  # of a file, which takes about 100 MB
 _MOST = 12  # outputs that are shown, and panels of a plot, where nobody named them
 
 
-def run(arguments: Namespace) -> int:
+def run(report: Report, arguments: Namespace) -> None:
     """Simulate a model; a run that fails or is interrupted is reported before the error."""
     from flexure.solvers.simulation.simulation import simulate
     from flexure.solvers.tracing.signals import resolve
 
-    report = Report(arguments)
-    with report.quiet():
-        model = load_model(arguments)
-        options = integration_options(arguments)
-        for path in [*(arguments.signals or ()), *(arguments.plot or ())]:
-            resolve(model.system, path)  # refused before anything runs
-        metrics = metrics_of(arguments.metrics, model.system, arguments.signals)
-        report.prepare()
-        try:
-            result = simulate(
-                model.system, arguments.to, context=model.context, progress=True, **options
-            )
-        except (Exception, KeyboardInterrupt) as error:
-            partial: SimulationResult | None = getattr(error, "result", None)
-            if partial is not None and partial.context.time > model.context.time:
-                _tell(report, model, partial, arguments)
-                report.end()
-            raise
-        _tell(report, model, result, arguments)
-        measured = {name: metric(result) for name, metric in metrics.items()}
-        if measured:
-            report.say()
-            report.say(Table(("metric", "value"), measured.items()))
-            report.add(metrics=measured)
-    report.end()
-    return DONE
+    model = load_model(arguments)
+    options = integration_options(arguments)
+    for path in [*(arguments.signals or ()), *(arguments.plot or ())]:
+        resolve(model.system, path)  # refused before anything runs
+    metrics = metrics_of(arguments.metrics, model.system, arguments.signals)
+    report.prepare()
+    try:
+        result = simulate(
+            model.system, arguments.to, context=model.context, progress=True, **options
+        )
+    except (Exception, KeyboardInterrupt) as error:
+        partial: SimulationResult | None = getattr(error, "result", None)
+        if partial is not None and partial.context.time > model.context.time:
+            _tell(report, model, partial, arguments)
+            report.end()
+        raise
+    _tell(report, model, result, arguments)
+    measured = {name: metric(result) for name, metric in metrics.items()}
+    if measured:
+        report.say()
+        report.say(Table(("metric", "value"), measured.items()))
+        report.add(metrics=measured)
 
 
 def _tell(report: Report, model: Model, result: SimulationResult, arguments: Namespace) -> None:

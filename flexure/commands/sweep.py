@@ -29,45 +29,42 @@ _ROWS = 40  # of the table of runs, beyond which it is summed up
 _SHOWN = 3  # failures
 
 
-def run(arguments: Namespace) -> int:
+def run(report: Report, arguments: Namespace) -> int:
     """Sweep a model; runs finished before an interruption are reported and kept."""
     from flexure.solvers.sweeps.sweeps import sweep
 
-    report = Report(arguments)
-    with report.quiet():
-        model = load_model(arguments)
-        plan = plan_of(arguments, model.context)
-        report.say(repr(plan))
-        options: dict[str, Any] = integration_options(arguments)
-        if arguments.threads is not None:
-            options["threads"] = arguments.threads
-        if report.keeps or arguments.json:
-            options["signals"] = arguments.signals or ()
-        metrics = metrics_of(arguments.metrics, model.system, arguments.signals)
-        report.add(model=model.word)
-        report.prepare()
-        try:
-            with _workers(arguments.workers) as executor:
-                found = sweep(
-                    model.system,
-                    plan,
-                    arguments.to,
-                    context=model.context,
-                    metrics=metrics,
-                    store=arguments.store,
-                    force=arguments.force,
-                    progress=arguments.progress,
-                    executor=executor,
-                    **options,
-                )
-        except KeyboardInterrupt as error:
-            partial: Sweep | None = getattr(error, "result", None)
-            if partial is not None:
-                _tell(report, partial, plan)
-                report.end()
-            raise
-        _tell(report, found, plan)
-    report.end()
+    model = load_model(arguments)
+    plan = plan_of(arguments, model.context)
+    report.say(repr(plan))
+    options: dict[str, Any] = integration_options(arguments)
+    if arguments.threads is not None:
+        options["threads"] = arguments.threads
+    if report.keeps or arguments.json:
+        options["signals"] = arguments.signals or ()
+    metrics = metrics_of(arguments.metrics, model.system, arguments.signals)
+    report.add(model=model.word)
+    report.prepare()
+    try:
+        with _workers(arguments.workers) as executor:
+            found = sweep(
+                model.system,
+                plan,
+                arguments.to,
+                context=model.context,
+                metrics=metrics,
+                store=arguments.store,
+                force=arguments.force,
+                progress=arguments.progress,
+                executor=executor,
+                **options,
+            )
+    except KeyboardInterrupt as error:
+        partial: Sweep | None = getattr(error, "result", None)
+        if partial is not None:
+            _tell(report, partial, plan)
+            report.end()
+        raise
+    _tell(report, found, plan)
     return FINDINGS if found.failures else DONE
 
 

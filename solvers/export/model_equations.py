@@ -15,7 +15,7 @@ from typing import Any, Literal, TypeAlias, cast
 import numpy as np
 
 from flexure.blocks.multibody.constrained_dynamics.tree_dynamics import TreeDynamics
-from flexure.blocks.multibody.loop_closure.assembled_starts import (
+from flexure.blocks.multibody.loop_closure.loop_assemblies import (
     ClosingEquations,
     closing_equations,
 )

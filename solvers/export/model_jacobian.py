@@ -27,8 +27,12 @@ from flexure.solvers.native.emission.sparse_factors import (
     SparseFactors,
     find_sparse_factors,
 )
-from flexure.solvers.native.emission.tangent_emission import DirectionPlan, plan_directions
-from flexure.solvers.native.emission.wide_emission import depending_on_seeds, operands_of
+from flexure.solvers.native.emission.tangent_emission import (
+    DirectionPlan,
+    depending_on_seeds,
+    operands_of,
+    plan_directions,
+)
 from flexure.solvers.native.programs.lane_equations import LaneJacobian
 from flexure.solvers.tracing.compile_limits import WRITTEN, refuse_beyond
 from flexure.solvers.tracing.exact_jacobian import numbers_behind

@@ -11,7 +11,14 @@ import numpy as np
 
 from flexure.blocks import Plant
 from flexure.blocks.multibody.bodies.meshes import Mesh, write_stl
-from flexure.diagrams.checks.arguments import file_path, flag, is_one_of, one_of, shown
+from flexure.diagrams.checks.arguments import (
+    file_path,
+    flag,
+    import_extra,
+    is_one_of,
+    one_of,
+    shown,
+)
 from flexure.diagrams.checks.errors import (
     UnknownNameError,
     ValueRefusedError,
@@ -19,7 +26,6 @@ from flexure.diagrams.checks.errors import (
     suggestion,
     warn,
 )
-from flexure.diagrams.checks.extras import import_extra
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.contexts.root_contexts import start_context
 from flexure.diagrams.files.atomic_files import replacing

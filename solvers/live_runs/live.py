@@ -22,8 +22,8 @@ from flexure.solvers.live_runs.connections.software import Software
 from flexure.solvers.live_runs.connections.wiring import Wiring, by_path, together
 from flexure.solvers.live_runs.live_run import Live, Plan
 from flexure.solvers.live_runs.schedule import Clock, MonotonicClock
-from flexure.solvers.simulation.run_control.error_tolerances import Tolerance
 from flexure.solvers.simulation.run_control.method_selection import Method
+from flexure.solvers.simulation.run_control.options import Tolerance
 from flexure.solvers.simulation.simulator import Simulator
 from flexure.solvers.tracing.signals import Signal
 

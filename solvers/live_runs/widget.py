@@ -9,9 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from flexure.diagrams.checks.arguments import count_of, require
+from flexure.diagrams.checks.arguments import count_of, import_extra, require
 from flexure.diagrams.checks.errors import FlexureError, TraceError, ValueRefusedError
-from flexure.diagrams.checks.extras import import_extra
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.contexts.root_contexts import start_context
 from flexure.diagrams.contexts.value_places import Way, path_of, several
@@ -30,8 +29,8 @@ from flexure.solvers.live_runs.charts_and_sliders import (
 from flexure.solvers.pages.page_content import PageSignals, charts
 from flexure.solvers.pages.pages import Page, page
 from flexure.solvers.results.records.result import SimulationResult
-from flexure.solvers.simulation.run_control.error_tolerances import Tolerance
 from flexure.solvers.simulation.run_control.method_selection import Method
+from flexure.solvers.simulation.run_control.options import Tolerance
 from flexure.solvers.simulation.simulation import simulate
 from flexure.solvers.tracing.signals import Signal, resolve
 

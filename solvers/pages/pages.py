@@ -46,7 +46,7 @@ from flexure.solvers.results.mechanisms.camera import Camera, View
 from flexure.solvers.results.mechanisms.flexure_shapes import ribbons
 from flexure.solvers.results.mechanisms.pictures import nothing_to_color, traced_frames
 from flexure.solvers.results.pictures.panels import Scales
-from flexure.solvers.simulation.run_control.error_tolerances import checked_tolerances
+from flexure.solvers.simulation.run_control.options import checked_tolerances
 from flexure.solvers.tracing.signals import Reader, Signal, resolve
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from flexure.solvers.pages.pages import Page
 from flexure.solvers.pages.report_sections import ANNEX, SECTIONS, Section, Subject
 from flexure.solvers.results.records.result import SimulationResult
 from flexure.solvers.sweeps.sweep import Sweep
-from flexure.solvers.sweeps.tables.model_placeholder import AbsentModel
+from flexure.solvers.sweeps.tables.sweep_tables import AbsentModel
 from flexure.solvers.tracing.signals import Signal, resolve
 
 

@@ -1,46 +1,42 @@
-"""`simulate`: runs a diagram and returns the result, in one call."""
+"""`simulate` runs a diagram and returns the result; `step_response` applies a step to an input."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
+from typing import Unpack
 
 import numpy as np
 
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.contexts.root_contexts import start_context
-from flexure.diagrams.interface.option_names import answers_other_words
+from flexure.diagrams.interface.option_names import (
+    answers_other_words,
+    refuse_unknown,
+    shows_options_of,
+)
+from flexure.diagrams.systems.ports import InputPort
 from flexure.diagrams.systems.system import System, require_system
 from flexure.diagrams.values.arrays import FloatArray
-from flexure.solvers.integration.guard.progress_limits import MOST_STEPS
+from flexure.solvers.results.measures.step_responses import StepResponse, record_response
+from flexure.solvers.results.measures.step_sources import StepFinder
 from flexure.solvers.results.records.history import History
 from flexure.solvers.results.records.result import SimulationResult
-from flexure.solvers.simulation.run_control.error_tolerances import Tolerance, warn_of_small_states
-from flexure.solvers.simulation.run_control.method_selection import Method
-from flexure.solvers.simulation.run_control.options import Compiled, Monitor
+from flexure.solvers.simulation.run_control.options import (
+    SimulationOptions,
+    warn_of_small_states,
+)
 from flexure.solvers.simulation.simulator import Simulator
+from flexure.solvers.tracing.signals import Signal
 
 
 @answers_other_words
+@shows_options_of(Simulator, SimulationOptions.__optional_keys__)
 def simulate(
     system: System,
     t_final: float,
     *,
     context: Context | None = None,
-    method: Method = "auto",
-    rtol: Tolerance | None = None,
-    atol: Tolerance | None = None,
-    max_step: float = math.inf,
-    max_check_interval: float = math.inf,
-    max_steps: float = MOST_STEPS,
-    step: float | None = None,
-    options: Mapping[str, Any] | None = None,
-    isolate: bool = True,
-    compiled: Compiled = True,
-    monitor: Monitor | None = None,
-    progress: bool = False,
-    max_record: float | None = None,
+    **options: Unpack[SimulationOptions],
 ) -> SimulationResult:
     """Simulate a block or diagram up to a time.
 
@@ -92,28 +88,12 @@ monitor, progress, max_record
     >>> result["lag.y"][-1].round(4)
     np.float64(0.6321)
     """
+    refuse_unknown("simulate", options, SimulationOptions.__optional_keys__)
     require_system(system, "Cannot simulate")
     start = start_context(system, context, f"Cannot simulate '{system.label}'")
-    simulator = Simulator(
-        system,
-        start,
-        method=method,
-        rtol=rtol,
-        atol=atol,
-        max_step=max_step,
-        max_check_interval=max_check_interval,
-        max_steps=max_steps,
-        step=step,
-        options=options,
-        isolate=isolate,
-        compiled=compiled,
-        monitor=monitor,
-        progress=progress,
-        record=True,
-        max_record=max_record,
-    )
+    simulator = Simulator(system, start, record=True, **options)
     result = recorded(simulator, t_final)
-    if atol is None and step is None:
+    if options.get("atol") is None and options.get("step") is None:
         warn_of_small_states(_states(simulator), simulator.atol, simulator.context)
     return result
 
@@ -161,4 +141,83 @@ def _result(simulator: Simulator, outcome: str, message: str) -> SimulationResul
         simulator.statistics,
         outcome,
         f"{message}\n{explanation}",
+    )
+
+
+def step_response(
+    system: System,
+    entry: InputPort | str,
+    signal: Signal,
+    t_final: float,
+    *,
+    to: float = 1.0,
+    context: Context | None = None,
+    initial: float | None = None,
+    final: float | None = None,
+    target: float | None = None,
+    band: float = 0.02,
+    control: Signal | None = None,
+    **options: Unpack[SimulationOptions],
+) -> StepResponse:
+    """Apply a step to a free input port and record the response of a signal.
+
+    The step occurs at the time of the context: before it, the input has its old value; after it,
+    the value ``to``. The states start from those of the context.
+
+    Parameters
+    ----------
+    system : System
+        A block or diagram.
+    entry : InputPort or str
+        An input port with one component that nothing feeds.
+    signal : Handle or str
+        The signal to record, with one component.
+    t_final : float
+        End of the record in seconds.
+    to : float
+        The new value of the input.
+    context : Context, optional
+        Initial values; it is not changed. A default context when omitted.
+    initial, final, target, band
+        As for `step_info`. Give the initial value when the signal jumps together with the input.
+        Where the signal is the measurement of a controller whose setpoint is the input, ``to`` is
+        the target.
+    control : Handle or str, optional
+        The manipulated input, for its total variation and peak.
+    **options
+        As for `flexure.simulate`.
+
+    Returns
+    -------
+    StepResponse
+
+    See Also
+    --------
+    step_info : Measure a recorded response.
+    simulate : Simulate any input.
+
+    Examples
+    --------
+    >>> import flexure as fx
+    >>> lag = fx.FirstOrderLag("lag", time_constant=0.5)
+    >>> response = fx.step_response(lag, "u", "y", 5.0, final=1.0)
+    >>> round(response.info.rise_time, 3)
+    1.099
+    """
+    require_system(system, "Cannot record a step response")
+    start = start_context(system, context, f"Cannot record a step response of '{system.label}'")
+    port = entry if isinstance(entry, InputPort) else system.input_port(entry)
+    port.fix(start, to)
+    result = simulate(system, t_final, context=start, **options)
+    if target is None and StepFinder(system, result.resolve(signal)).follows(port):
+        target = to
+    return record_response(
+        result,
+        signal,
+        at=start.time,
+        initial=initial,
+        final=final,
+        target=target,
+        band=band,
+        control=control,
     )

@@ -66,15 +66,17 @@ from flexure.solvers.integration.guard.progress_limits import MOST_STEPS
 from flexure.solvers.results.records.history import History
 from flexure.solvers.results.records.statistics import Statistics
 from flexure.solvers.simulation.native_runs.native_eligibility import NativeWay
-from flexure.solvers.simulation.run_control.error_tolerances import LOOSEST_RTOL, Tolerance, spread
 from flexure.solvers.simulation.run_control.method_selection import Method, MethodChoice
 from flexure.solvers.simulation.run_control.options import (
+    LOOSEST_RTOL,
     Compiled,
     Monitor,
+    Tolerance,
     checked_compiled,
     checked_max_check_interval,
     checked_max_record,
     checked_max_steps,
+    spread,
 )
 from flexure.solvers.simulation.run_control.simulation_state import SimulationState
 from flexure.solvers.simulation.step_phases import take_step

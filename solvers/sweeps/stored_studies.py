@@ -21,7 +21,7 @@ from flexure.solvers.sweeps.running.variants import SweptContexts
 from flexure.solvers.sweeps.store.study_file import read_study
 from flexure.solvers.sweeps.store.study_tables import Outline
 from flexure.solvers.sweeps.sweep import Sweep
-from flexure.solvers.sweeps.tables.model_placeholder import AbsentMetrics, AbsentModel
+from flexure.solvers.sweeps.tables.sweep_tables import AbsentMetrics, AbsentModel
 from flexure.solvers.tracing.signals import resolve
 
 

@@ -29,8 +29,8 @@ from flexure.solvers.sweeps.running.sweep_record import INTERRUPTED, Settings, S
 from flexure.solvers.sweeps.running.variants import SweptContexts, Variants
 from flexure.solvers.sweeps.sweep_figures import SweepFigures
 from flexure.solvers.sweeps.tables import sweep_tables
-from flexure.solvers.sweeps.tables.model_placeholder import AbsentMetrics, AbsentModel
 from flexure.solvers.sweeps.tables.regression import Regression, regress
+from flexure.solvers.sweeps.tables.sweep_tables import AbsentMetrics, AbsentModel
 from flexure.solvers.tracing.signals import Signal, resolve
 
 if TYPE_CHECKING:

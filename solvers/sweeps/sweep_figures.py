@@ -26,7 +26,7 @@ from flexure.solvers.sweeps.running.metric_columns import (
 from flexure.solvers.sweeps.running.runs import run_all
 from flexure.solvers.sweeps.running.sweep_record import INTERRUPTED
 from flexure.solvers.sweeps.running.variants import Variants
-from flexure.solvers.sweeps.tables.model_placeholder import AbsentModel
+from flexure.solvers.sweeps.tables.sweep_tables import AbsentModel
 from flexure.solvers.tracing.lanes import TIME_KEY
 from flexure.solvers.tracing.signals import Reader, Signal
 

@@ -13,8 +13,8 @@ from typing import Any, TypeAlias
 import numpy as np
 
 import flexure as fx
-from flexure.blocks.multibody.trees.carried_inertia import InertiaInput
 from flexure.blocks.multibody.trees.topology import Topology
+from flexure.blocks.multibody.trees.tree_inputs import InertiaInput
 from flexure.kinds import EnergyLedger, EnergyTotals, MultibodyTree
 from tests.contracts import parts
 from tests.contracts.recipes.contact_recipes import contacts

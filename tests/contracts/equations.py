@@ -10,7 +10,7 @@ import numpy as np
 
 import flexure as fx
 from flexure.blocks.math import rotation_from_rpy
-from flexure.blocks.multibody.bodies.unit_inertia import validity_problem
+from flexure.blocks.multibody.bodies.solids import validity_problem
 from flexure.blocks.multibody.trees.articulated_body import Articulation
 from flexure.diagrams import scalars
 from flexure.diagrams.checks.errors import EvaluationError

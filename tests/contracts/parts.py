@@ -10,9 +10,8 @@ import numpy as np
 
 import flexure as fx
 from flexure.blocks.math import rotation_from_rpy
-from flexure.blocks.multibody.force_elements.force_input import ForceInput
-from flexure.blocks.multibody.trees.actuator import Actuator
 from flexure.blocks.multibody.trees.topology import Topology, make_topology
+from flexure.blocks.multibody.trees.tree_inputs import Actuator, ForceInput
 
 #: An inertia about no axis of symmetry, with the center of mass off the origin.
 LUMP = fx.SpatialInertia(

@@ -87,7 +87,7 @@ def test_a_first_native_run_comes_to_the_stations_in_the_order_of_the_walk(tmp_p
     assert outcome.returncode == 0, outcome.stderr
     crossed = json.loads(outcome.stdout)
     aside = {file for file in walks()[0] if file not in crossed}
-    slow = {"advance.py", "step_phases.py", "integrator_run.py"}
+    slow = {"advance.py", "step_phases.py"}
     assert {Path(file).name for file in aside} == slow
     stations = re.findall(r"^\d\. `([\w/]+\.py)`", section("Two walks"), re.MULTILINE)
     first = stations[: stations.index("blocks/linear_systems/continuous.py")]

@@ -15,7 +15,7 @@ import pytest
 
 import flexure as fx
 from flexure.diagrams.checks.errors import NoProgressError, SimulationError, ValueRefusedError
-from flexure.solvers.integration.guard.chattering import find_jump
+from flexure.solvers.integration.guard.failures import find_jump
 from tests.support.native.native import needs_llvmlite
 from tests.support.systems.simulation import ADAPTIVE, Flow
 from tests.support.tiers import thinned

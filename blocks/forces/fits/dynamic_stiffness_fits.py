@@ -9,17 +9,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from flexure.blocks.forces.fits.dynamic_stiffness import DynamicStiffness
+from flexure.blocks.forces.fits.dynamic_stiffness import DynamicStiffness, as_complex
 from flexure.blocks.forces.fits.fit_report import FitReport
 from flexure.blocks.forces.fits.law_fits import fit_constants
-from flexure.diagrams.checks.arguments import flag, require, shown
-from flexure.diagrams.checks.errors import ValueRefusedError
+from flexure.diagrams.checks.arguments import flag, require
 from flexure.diagrams.values.arrays import (
     FloatArray,
     as_numbers,
     check_bounds,
     check_size,
-    refuse_masked,
 )
 
 _ATTEMPT = "Cannot fit a dynamic stiffness"
@@ -273,17 +271,3 @@ def _positive(
     require(fits, values, attempt, f"{wanted} numbers in one row")
     check_bounds(numbers, attempt, lower=0.0, exclusive=True)
     return np.asarray(numbers, dtype=np.float64)
-
-
-def as_complex(values: Any, count: int, attempt: str) -> npt.NDArray[np.complex128]:
-    """Return the measured stiffness."""
-    expected = f"{count} complex numbers in one row"
-    refuse_masked(values, attempt, expected)
-    try:
-        numbers = np.asarray(values, dtype=np.complex128)
-    except (TypeError, ValueError, OverflowError):
-        raise ValueRefusedError(attempt, expected=expected, found=shown(values)) from None
-    require(numbers.shape == (count,), values, attempt, expected)
-    fits = bool(np.all(np.isfinite(numbers)) and np.all(numbers.real > 0.0))
-    require(fits, values, attempt, "finite numbers with a positive real part")
-    return numbers

@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from flexure.diagrams.drawing.arrangement.content import content_of
-from flexure.diagrams.drawing.formats.marks import Path, Text
 from flexure.diagrams.drawing.formats.new_figures import new_figure
 from flexure.diagrams.drawing.formats.palette import PAPER
-from flexure.diagrams.drawing.formats.sheet import sheet_of
+from flexure.diagrams.drawing.formats.sheet import Path, Text, sheet_of
 from flexure.diagrams.systems.diagram import Diagram, ShownPorts
 
 if TYPE_CHECKING:

@@ -6,9 +6,8 @@ import re
 from xml.sax.saxutils import escape, quoteattr
 
 from flexure.diagrams.drawing.arrangement.content import content_of
-from flexure.diagrams.drawing.formats.marks import Path, Text
 from flexure.diagrams.drawing.formats.palette import FRAME, INK, PALE, PAPER, ROLES, TAG
-from flexure.diagrams.drawing.formats.sheet import sheet_of
+from flexure.diagrams.drawing.formats.sheet import Path, Text, sheet_of
 from flexure.diagrams.systems.diagram import Diagram, ShownPorts
 
 _FONTS = "Helvetica, Arial, 'DejaVu Sans', sans-serif"

@@ -38,8 +38,7 @@ from flexure.solvers.analysis.equations.shared_equations import (
     shared_equations,
     written_code,
 )
-from flexure.solvers.native.programs.binding import BoundProgram
-from flexure.solvers.native.programs.preconditions import UnsuitableError, native_program
+from flexure.solvers.native.programs.programs import BoundProgram, UnsuitableError, native_program
 from flexure.solvers.native.sharing.families.requested_derivatives import Question
 from flexure.solvers.tracing.exact_jacobian import ExactJacobian, state_keys
 from flexure.solvers.tracing.straight_line import Function

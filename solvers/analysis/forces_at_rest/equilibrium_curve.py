@@ -30,7 +30,6 @@ from scipy.linalg import lapack
 
 from flexure.diagrams.checks.errors import EvaluationError
 from flexure.diagrams.values.arrays import FloatArray
-from flexure.solvers.analysis.forces_at_rest.allowed_motions import allowed_motions
 from flexure.solvers.analysis.forces_at_rest.curve_points import (
     NEUTRAL,
     ROUNDING,
@@ -40,6 +39,7 @@ from flexure.solvers.analysis.forces_at_rest.curve_points import (
     LinearizedEquilibria,
     LostError,
 )
+from flexure.solvers.analysis.forces_at_rest.static_coordinates import allowed_motions
 from flexure.solvers.analysis.forces_at_rest.static_equations import (
     SLIGHT,
     StaticEquations,

@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from flexure.diagrams.values.arrays import FloatArray
-from flexure.solvers.analysis.forces_at_rest.allowed_motions import INDEPENDENT
 from flexure.solvers.analysis.forces_at_rest.curve_points import (
     Crossing,
     CurvePoint,
@@ -17,6 +16,7 @@ from flexure.solvers.analysis.forces_at_rest.curve_points import (
     LostError,
 )
 from flexure.solvers.analysis.forces_at_rest.equilibrium_curve import UNIT_LOAD, EquilibriumCurve
+from flexure.solvers.analysis.forces_at_rest.static_coordinates import INDEPENDENT
 from flexure.solvers.analysis.forces_at_rest.static_equations import StaticEquations
 
 _FIRST = 0.2  # length of the first step

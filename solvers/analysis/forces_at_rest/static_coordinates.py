@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -29,6 +29,7 @@ from flexure.solvers.analysis.equations.equations import state_names
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
+
 
 Indices = npt.NDArray[np.intp]
 _DIRECTIONS = {"w": "rotation", "v": "translation"}
@@ -282,3 +283,59 @@ def displacement_names(tree: MultibodyTree, joint: Joint) -> list[str]:
     path = f"{owner}.{joint.PORT_NAMES[0]}"
     suffixes = joint.POSITION_SUFFIXES
     return [path] if len(suffixes) == 1 else [f"{path}[{suffix}]" for suffix in suffixes]
+
+
+INDEPENDENT = 1e-7  # least singular value of independent equations, as a part of the largest
+
+
+class AllowedMotions(NamedTuple):
+    """Bases of the motions that constraints allow, and of the forces that count.
+
+    With independent equations ``N δθ = 0`` of all constraints and holders, and with the forces
+    ``Cᵀ λ`` by which they are upheld, motions are ``R y`` with ``N R = 0``, and forces count as
+    ``Lᵀ f`` with ``C L = 0``. The bases L and R are one, unless equations read states that are not
+    displacements, as where a lag moves a joint.
+    """
+
+    # Motions, in orthonormal columns; all unknowns where there are no constraints, shape (n, a).
+    R: FloatArray
+    L: FloatArray  # what adds up forces, shape (n, a)
+
+    def stiffness(self, K: FloatArray) -> FloatArray:
+        """Return the stiffness of the motions, so that its eigenvalues are those of K there."""
+        along: FloatArray = self.L.T @ K @ self.R
+        if self.L is self.R:
+            return along
+        return np.asarray(np.linalg.solve(self.L.T @ self.R, along))
+
+
+class IndependentRows(NamedTuple):
+    """Combinations of equations that are independent: orthonormal rows N = A J."""
+
+    rows: FloatArray  # the rows, shape (r, n)
+    combine: FloatArray  # the matrix A, shape (r, c)
+
+
+def independent_rows(J: FloatArray) -> IndependentRows:
+    """Return as many combinations of rows as are independent."""
+    if not J.size or not np.isfinite(J).all():
+        return IndependentRows(np.zeros((0, J.shape[1])), np.zeros((0, len(J))))
+    left, sizes, right = np.linalg.svd(J, full_matrices=False)
+    rank = int(np.sum(sizes > INDEPENDENT * sizes[0])) if sizes[0] > 0.0 else 0
+    return IndependentRows(right[:rank], left[:, :rank].T / sizes[:rank, np.newaxis])
+
+
+def allowed_motions(normals: FloatArray, pushes: FloatArray) -> AllowedMotions:
+    """Return bases of what rows N leave free, and of what forces along the rows C do not touch."""
+    if not normals.size:
+        everything: FloatArray = np.eye(normals.shape[1])
+        return AllowedMotions(everything, everything)
+    R = _left_over(normals)
+    return AllowedMotions(R, R if np.array_equal(normals, pushes) else _left_over(pushes))
+
+
+def _left_over(rows: FloatArray) -> FloatArray:
+    """Return an orthonormal basis of what is at right angles to some rows."""
+    _, sizes, right = np.linalg.svd(rows)
+    rank = int(np.sum(sizes > INDEPENDENT * sizes[0]))
+    return np.asarray(right[rank:].T)

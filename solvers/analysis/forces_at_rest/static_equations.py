@@ -48,15 +48,16 @@ from flexure.solvers.analysis.equations.equations import (
     slot_of,
     write_variables,
 )
-from flexure.solvers.analysis.forces_at_rest.allowed_motions import INDEPENDENT, independent_rows
 from flexure.solvers.analysis.forces_at_rest.exact_forces import (
     StaticReading,
     exact_forces,
     read_forces,
 )
 from flexure.solvers.analysis.forces_at_rest.static_coordinates import (
+    INDEPENDENT,
     Indices,
     StaticCoordinates,
+    independent_rows,
     trees_of,
 )
 

@@ -1,22 +1,26 @@
-"""Newton steps to an equilibrium: damped steps, and a homotopy that releases the start."""
+"""Newton steps to an equilibrium, damped or by a homotopy, and how far from the start they end."""
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 from scipy.linalg import lstsq, solve_triangular
 from scipy.linalg.lapack import dtpqrt
 
-from flexure.diagrams.checks.errors import EvaluationError
+from flexure.diagrams.checks.errors import EvaluationError, warn
 from flexure.diagrams.concurrency.threads import cached_property
+from flexure.diagrams.contexts.context import Context
+from flexure.diagrams.contexts.value_places import find_place
 from flexure.diagrams.values.arrays import FloatArray
-from flexure.solvers.analysis.equations.equations import Equations
-from flexure.solvers.analysis.sampled.sample_steps import SampleSteps
+from flexure.solvers.analysis.equations.equations import Equations, Variable, write_variables
+from flexure.solvers.analysis.forces_at_rest.static_coordinates import path_in_plant, trees_of
+from flexure.solvers.analysis.linear_models.linear_model import LinearModel
+from flexure.solvers.analysis.linear_models.linearization import linearized
 
 _STANDSTILL = 1e-15  # relative length of a step that changes nothing any more
 _LEAST_GAIN = 1e-4  # part of the promised improvement with which a step is taken
@@ -201,3 +205,99 @@ def _weights(matrix: FloatArray) -> FloatArray:
     rows: FloatArray = np.max(np.abs(matrix), axis=1, initial=0.0)
     largest = np.max(rows, initial=0.0)
     return np.maximum(rows, _LEAST_WEIGHT * largest) if largest > 0.0 else np.ones_like(rows)
+
+
+class SampleSteps:
+    """The change of states and discrete values over a period, with the interface of `Equations`.
+
+    It is that of the linear model with the derivatives at each point, which do not change along the
+    way. So the derivatives by the point are exact where nothing moves, which is enough for Newton
+    steps towards such a point. Evaluations change the context.
+    """
+
+    def __init__(
+        self, context: Context, variables: Sequence[Variable], period: float, attempt: str
+    ) -> None:
+        self._context, self._variables, self._period = context, variables, period
+        self._attempt = attempt
+        self._model = self._linearized()
+        self._at = self.point()
+        self.names = self._model.state_names  # of states and discrete values
+        self.how = self._model.how
+
+    def _linearized(self) -> LinearModel:
+        inputs = [variable.place.path for variable in self._variables]
+        context, period = self._context, self._period
+        system, attempt = context.system, self._attempt
+        return linearized(
+            system, context, inputs, [], attempt, period=period, as_gain=False, frozen=True
+        )
+
+    def point(self) -> FloatArray:
+        """Return the present states, discrete values and variables, end to end."""
+        store = self._context.store
+        return np.concatenate([self._model.x0, *[v.read(store) for v in self._variables]])
+
+    def values(self, point: FloatArray) -> FloatArray:
+        """Return what a period adds at a point."""
+        return self._model_at(point).xdot0
+
+    def jacobian(self, point: FloatArray) -> FloatArray:
+        """Return the derivatives of `values` by the point, for a point where nothing moves."""
+        model = self._model_at(point)
+        return np.hstack([model.A - np.eye(len(model.A)), model.B])
+
+    def write(self, context: Context, point: FloatArray) -> None:
+        """Set states and discrete values in a context."""
+        n = context.store.layout.num_states
+        context.continuous_state = point[:n]
+        for name, number in zip(self.names[n:], point[n:], strict=False):
+            place = find_place(context.system, name)
+            place.write(context, np.full(place.shape or (), number))
+
+    def _model_at(self, point: FloatArray) -> LinearModel:
+        if not np.array_equal(point, self._at):
+            self.write(self._context, point)
+            write_variables(self._context.store, self._variables, point[len(self.names) :])
+            self._model = self._linearized()
+            self._at = point.copy()
+        return self._model
+
+
+FAR = 0.5 * np.pi  # rad, from which on an equilibrium is not near the start
+
+
+class Turn(NamedTuple):
+    """The turn of the body that turns farthest."""
+
+    angle: float  # by how much, in rad, up to π
+    body: str  # its path; empty where there is no body
+
+    @property
+    def is_far(self) -> bool:
+        """Whether the angle is larger than `FAR`."""
+        return self.angle > FAR
+
+
+def farthest_turn(context: Context, first: FloatArray, last: FloatArray) -> Turn:
+    """Return the farthest turn of a body between two states, with the other values of a context."""
+    start, end, most = context.clone(), context.clone(), Turn(0.0, "")
+    start.continuous_state, end.continuous_state = first, last
+    for (before, tree), (after, _) in zip(trees_of(start), trees_of(end), strict=True):
+        pairs = zip(tree.placements(before), tree.placements(after), strict=True)
+        for body, (here, there) in zip(tree.topology.bodies, pairs, strict=True):
+            cosine = 0.5 * (np.sum(here.R_WB * there.R_WB) - 1.0)
+            angle = float(np.arccos(np.clip(cosine, -1.0, 1.0)))
+            if angle > most.angle:
+                most = Turn(angle, path_in_plant(tree, body.name))
+    return most
+
+
+def warn_of_far(turn: Turn, label: str) -> None:
+    """Warn of an equilibrium of a system to which a body turned far."""
+    if turn.is_far:
+        warn(
+            f"The equilibrium of '{label}' is not near the start: '{turn.body}' turned by "
+            f"{np.rad2deg(turn.angle):.0f}°. Start near the intended one, or raise the loads in "
+            "steps, each from the equilibrium of the last one"
+        )

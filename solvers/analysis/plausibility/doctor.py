@@ -6,19 +6,12 @@ from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.contexts.root_contexts import start_context
 from flexure.diagrams.systems.system import System, require_system
 from flexure.solvers.analysis.equations.linear_notes import linear_notes
-from flexure.solvers.analysis.plausibility import (
-    limit_rules,
-    loop_rules,
-    mass_rules,
-    motion_rules,
-    unit_rules,
-)
+from flexure.solvers.analysis.plausibility import limit_rules, loop_rules, motion_rules, unit_rules
 from flexure.solvers.analysis.plausibility.diagnosed_system import DiagnosedSystem
 from flexure.solvers.analysis.plausibility.findings import Checkup
 
 #: All rules: each takes a `DiagnosedSystem` and yields findings.
 RULES = (
-    *mass_rules.RULES,
     *motion_rules.RULES,
     *loop_rules.RULES,
     *unit_rules.RULES,

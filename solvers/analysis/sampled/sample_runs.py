@@ -21,9 +21,9 @@ from flexure.diagrams.values.events import Event, EventKind
 from flexure.diagrams.values.symbolic_values import STATE, Key
 from flexure.solvers.analysis.equations.kept_equations import TracedEquations
 from flexure.solvers.analysis.linear_models.linear_inputs import LinearInputs
-from flexure.solvers.analysis.sampled.sample_instants import Instants
 from flexure.solvers.analysis.sampled.time_driven_values import (
     KINDS,
+    Instants,
     TimeDrivenValues,
     write_discrete,
 )

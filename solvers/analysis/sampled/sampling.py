@@ -36,11 +36,12 @@ from flexure.solvers.analysis.equations.equations import Variable, slot_of
 from flexure.solvers.analysis.equations.kept_equations import TracedEquations, kept_equations
 from flexure.solvers.analysis.linear_models.linear_inputs import LinearInputs
 from flexure.solvers.analysis.sampled.parameter_slopes import ParameterCode, ParameterSlopes
-from flexure.solvers.analysis.sampled.sample_instants import SAME, Instants
 from flexure.solvers.analysis.sampled.sample_runs import SampleRun
 from flexure.solvers.analysis.sampled.time_driven_values import (
     KINDS,
+    SAME,
     Course,
+    Instants,
     Reading,
     TimeDrivenValues,
     TracedUpdate,

@@ -40,9 +40,8 @@ from flexure.solvers.analysis.sensitivities.recorded_events import (
     Steps,
 )
 from flexure.solvers.integration.guard.stiffness_detection import NONSTIFF_METHOD, assess
-from flexure.solvers.native.programs.adjoint_program import AdjointEquations, AdjointProgram
-from flexure.solvers.native.programs.binding import BoundProgram
-from flexure.solvers.native.programs.preconditions import UnsuitableError, native_program
+from flexure.solvers.native.programs.programs import BoundProgram, UnsuitableError, native_program
+from flexure.solvers.native.programs.sensitivity_program import AdjointEquations, AdjointProgram
 from flexure.solvers.native.runs.adjoint_run import AdjointRun
 from flexure.solvers.results.measures.curves import DenseOutput
 from flexure.solvers.results.measures.metric_slopes import MetricSlopes

@@ -32,8 +32,8 @@ from flexure.solvers.native.runs.adjoint_run import WITH_ADJOINT
 from flexure.solvers.results.measures.metric_slopes import MetricSlopes
 from flexure.solvers.results.measures.metrics import Metric, Records, columns_of
 from flexure.solvers.results.records.result import SimulationResult
-from flexure.solvers.simulation.run_control.error_tolerances import checked_tolerances
 from flexure.solvers.simulation.run_control.method_selection import Method
+from flexure.solvers.simulation.run_control.options import checked_tolerances
 from flexure.solvers.simulation.simulation import recorded
 from flexure.solvers.simulation.simulator import Simulator
 

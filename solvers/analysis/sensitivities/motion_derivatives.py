@@ -37,7 +37,7 @@ from flexure.diagrams.values.symbolic_values import DISCRETE, Key
 from flexure.solvers.analysis.equations.assembled_slopes import AssembledSlopes
 from flexure.solvers.analysis.equations.equations import Variable
 from flexure.solvers.analysis.equations.kept_equations import TracedEquations, kept_equations
-from flexure.solvers.analysis.linear_models.prescribed_inputs import Drive
+from flexure.solvers.analysis.linear_models.linear_inputs import Drive
 from flexure.solvers.analysis.sensitivities.break_slopes import BreakSlopes
 from flexure.solvers.analysis.sensitivities.interpreted_motion import (
     InterpretedMotion,
@@ -46,7 +46,7 @@ from flexure.solvers.analysis.sensitivities.interpreted_motion import (
 )
 from flexure.solvers.analysis.sensitivities.native_motion import NativeMotion
 from flexure.solvers.analysis.sensitivities.sampled_slopes import SampledSlopes
-from flexure.solvers.native.programs.preconditions import UnsuitableError
+from flexure.solvers.native.programs.programs import UnsuitableError
 from flexure.solvers.results.records.history import Snapshot
 from flexure.solvers.simulation.run_control.method_selection import Method
 from flexure.solvers.tracing.derivatives import Derivatives

@@ -20,16 +20,19 @@ from flexure.diagrams.contexts.value_places import Place
 from flexure.diagrams.values.arrays import FloatArray
 from flexure.solvers.analysis.equations.equations import Variable, read_equations, shown
 from flexure.solvers.analysis.equations.kept_equations import TracedEquations, kept_equations
-from flexure.solvers.analysis.linear_models.prescribed_inputs import Drive
-from flexure.solvers.integration.guard.chattering import find_jump
-from flexure.solvers.integration.guard.failures import chattering, jump_of_derivative, no_progress
+from flexure.solvers.analysis.linear_models.linear_inputs import Drive
+from flexure.solvers.integration.guard.failures import (
+    chattering,
+    find_jump,
+    jump_of_derivative,
+    no_progress,
+)
 from flexure.solvers.integration.guard.progress_limits import Pace
 from flexure.solvers.integration.guard.stiffness_detection import NONSTIFF_METHOD, assess
 from flexure.solvers.integration.methods.methods import method_name
 from flexure.solvers.integration.methods.rounding import shortened_by_rounding
 from flexure.solvers.native.kernels.parts.run import SLOW, STIFF
-from flexure.solvers.native.programs.binding import BoundProgram
-from flexure.solvers.native.programs.preconditions import UnsuitableError, native_program
+from flexure.solvers.native.programs.programs import BoundProgram, UnsuitableError, native_program
 from flexure.solvers.native.programs.sensitivity_program import SensitivityProgram
 from flexure.solvers.native.runs.sensitivity_run import WITH_COLUMNS, SensitivityRun, put_line
 from flexure.solvers.simulation.run_control.method_selection import Method

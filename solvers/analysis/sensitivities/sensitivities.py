@@ -26,17 +26,21 @@ from flexure.solvers.analysis.equations.equations import (
     find_variables,
     state_names,
 )
-from flexure.solvers.analysis.sensitivities.event_motion import EventMotion, has_state_events
 from flexure.solvers.analysis.sensitivities.motion_derivatives import (
     MotionDerivatives,
     refuse_events,
 )
-from flexure.solvers.analysis.sensitivities.recorded_events import EXPECTED, TRIGGERS
-from flexure.solvers.simulation.run_control.error_tolerances import (
+from flexure.solvers.analysis.sensitivities.recorded_events import (
+    EXPECTED,
+    TRIGGERS,
+    EventMotion,
+    has_state_events,
+)
+from flexure.solvers.simulation.run_control.method_selection import Method
+from flexure.solvers.simulation.run_control.options import (
     checked_tolerances,
     warn_of_small_states,
 )
-from flexure.solvers.simulation.run_control.method_selection import Method
 
 _STEPS = 1e-5, 4e-5  # of the parameters: differences of such motions show jumps
 DIFFERENCE_RTOL = 1e-9  # of these motions

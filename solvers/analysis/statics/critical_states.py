@@ -15,9 +15,12 @@ import numpy as np
 import numpy.typing as npt
 
 from flexure.diagrams.values.arrays import FloatArray
-from flexure.solvers.analysis.forces_at_rest.allowed_motions import AllowedMotions, allowed_motions
 from flexure.solvers.analysis.forces_at_rest.curve_points import CurvePoint, Leg, LostError
 from flexure.solvers.analysis.forces_at_rest.equilibrium_curve import UNIT_LOAD, EquilibriumCurve
+from flexure.solvers.analysis.forces_at_rest.static_coordinates import (
+    AllowedMotions,
+    allowed_motions,
+)
 from flexure.solvers.analysis.forces_at_rest.static_equations import (
     SLIGHT,
     StaticEquations,

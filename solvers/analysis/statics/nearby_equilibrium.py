@@ -16,10 +16,9 @@ import numpy as np
 
 from flexure.diagrams.checks.errors import EvaluationError
 from flexure.diagrams.values.arrays import FloatArray
-from flexure.solvers.analysis.forces_at_rest.allowed_motions import allowed_motions
 from flexure.solvers.analysis.forces_at_rest.curve_points import LostError
 from flexure.solvers.analysis.forces_at_rest.path_following import released
-from flexure.solvers.analysis.forces_at_rest.static_coordinates import size_of
+from flexure.solvers.analysis.forces_at_rest.static_coordinates import allowed_motions, size_of
 from flexure.solvers.analysis.forces_at_rest.static_equations import StaticEquations, StaticPoint
 
 _ITERATIONS = 60

@@ -210,9 +210,6 @@ def _names(variables: Iterable[Variable]) -> list[str]:
     return [name for variable in variables for name in variable.place.names]
 
 
-# Sparse matrices of numbers or symbols -----------------------------------------------------------
-
-
 def _one(n: int) -> Rows:
     return [{k: 1.0} for k in range(n)]
 

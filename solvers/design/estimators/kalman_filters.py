@@ -22,8 +22,7 @@ from flexure.solvers.design.estimators.filter_models import (
     measured_outputs,
 )
 from flexure.solvers.design.estimators.sampled_filter import SampledFilter, corrected
-from flexure.solvers.design.state_space.model_requirements import check_model
-from flexure.solvers.design.state_space.weights import Weights
+from flexure.solvers.design.state_space.weights import Weights, check_model
 
 _RANK = 1e-14  # of a variance: what of it is rounding
 

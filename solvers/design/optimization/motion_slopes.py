@@ -31,8 +31,8 @@ from flexure.solvers.analysis.sensitivities.motion_derivatives import (
 from flexure.solvers.design.optimization.candidates import Study
 from flexure.solvers.design.optimization.search_space import SearchSpace
 from flexure.solvers.results.measures.curves import DenseOutput
-from flexure.solvers.results.measures.interpolation_nodes import NODES
 from flexure.solvers.results.measures.metric_slopes import has_slopes
+from flexure.solvers.results.measures.polynomials import NODES
 from flexure.solvers.simulation.simulation import simulate
 
 _STEP = float(np.finfo(float).eps ** (1 / 3))

@@ -32,13 +32,13 @@ from flexure.solvers.design.optimization.candidates import Study, constraints_of
 from flexure.solvers.design.optimization.polishing import Polish, polish as go_downhill
 from flexure.solvers.design.optimization.search_space import SearchResult, SearchSpace
 from flexure.solvers.design.optimization.trials import NEVER, Trials
-from flexure.solvers.results.measures import function_metrics, response_metrics
+from flexure.solvers.results.measures import response_metrics
 from flexure.solvers.results.measures.metrics import Constraint, Metric
 from flexure.solvers.results.records.result import SimulationResult
+from flexure.solvers.simulation.run_control.options import IntegrationOptions
 from flexure.solvers.simulation.run_control.progress_bar import ProgressBar
 from flexure.solvers.simulation.simulation import simulate
 from flexure.solvers.sweeps.running.executors import checked_executor
-from flexure.solvers.sweeps.running.sweep_record import IntegrationOptions
 from flexure.solvers.sweeps.sweeps import checked_times, only_output
 from flexure.solvers.tracing.signals import Signal
 
@@ -428,7 +428,7 @@ def _metric(system: System, objective: Any, signals: list[Way], attempt: str) ->
     fits = callable(objective) and not isinstance(objective, type)
     wanted = "the objective as a metric, the name of a step metric, or a function of a result"
     require(fits, objective, attempt, wanted)
-    return function_metrics.of(objective)
+    return response_metrics.of(objective)
 
 
 def _count(number: Any, name: str, least: int, attempt: str) -> int | None:

@@ -35,6 +35,7 @@ from flexure.solvers.design.optimization.motion_slopes import slopes_of
 from flexure.solvers.design.optimization.search_space import SearchSpace
 from flexure.solvers.design.optimization.trials import Trials
 from flexure.solvers.results.measures.metrics import Constraint
+from flexure.solvers.simulation.run_control.options import IntegrationOptions
 from flexure.solvers.simulation.run_control.progress_bar import ProgressBar
 from flexure.solvers.sweeps.plans.plans import Plan, by_component
 from flexure.solvers.sweeps.plans.sampling_designs import (
@@ -44,7 +45,6 @@ from flexure.solvers.sweeps.plans.sampling_designs import (
     latin_hypercube,
 )
 from flexure.solvers.sweeps.running.executors import checked_executor
-from flexure.solvers.sweeps.running.sweep_record import IntegrationOptions
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -23,11 +23,10 @@ from flexure.solvers.analysis.linear_models.linear_model import LinearModel
 from flexure.solvers.analysis.linear_models.linear_model_tables import poles
 from flexure.solvers.analysis.linear_models.loop_transfers import approximated_delays, around_wires
 from flexure.solvers.design.pid.pid_loops import PIDLoop
-from flexure.solvers.design.pid.pid_plants import Controlled, seen
 from flexure.solvers.design.pid.pid_rules import RULES, rule_gains
 from flexure.solvers.design.pid.pid_search import Search, weakened
-from flexure.solvers.design.pid.pid_verification import verified
-from flexure.solvers.design.state_space.model_requirements import Poles, ordered
+from flexure.solvers.design.pid.pid_verification import Controlled, seen, verified
+from flexure.solvers.design.state_space.weights import Poles, ordered
 from flexure.solvers.results.measures.step_characteristics import StepInfo
 
 #: What gains are to be good at.

@@ -31,10 +31,9 @@ from flexure.solvers.export.c.equation_functions import (
     in_single_precision,
     number,
 )
-from flexure.solvers.export.c.fixed_steps import StepPlan
-from flexure.solvers.export.c.kernel_code import Memory
+from flexure.solvers.export.c.kernel_expressions import Memory
 from flexure.solvers.export.c.kernel_functions import CModule, structures_text
-from flexure.solvers.export.c.memory import ROTATING, ModelMemory
+from flexure.solvers.export.c.memory import ROTATING, ModelMemory, StepPlan
 from flexure.solvers.export.model_equations import ModelEquations
 from flexure.solvers.export.model_values import ModelValues
 from flexure.solvers.export.run_tables import Room

@@ -21,8 +21,9 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
-from flexure.solvers.export.c.kernel_code import (
+from flexure.solvers.export.c.kernel_expressions import (
     PLAIN,
+    Expressions,
     FieldKey,
     Fixed,
     FunctionName,
@@ -31,7 +32,6 @@ from flexure.solvers.export.c.kernel_code import (
     variable_name,
     words_of,
 )
-from flexure.solvers.export.c.kernel_expressions import Expressions
 from flexure.solvers.export.kernel_text import (
     ELEMENTS,
     Code,

@@ -26,13 +26,14 @@ from flexure.solvers.export.c.c_source import Part, Wanted
 from flexure.solvers.export.c.equation_functions import number
 from flexure.solvers.export.fmi.compilers import OPTIONS, PLATFORMS, shared_library, universal
 from flexure.solvers.export.fmi.description import (
+    ARRAYS,
     KINDS,
     NOMINAL,
     Description,
+    Variables,
     build_description,
     xml_bytes,
 )
-from flexure.solvers.export.fmi.variables import ARRAYS, Variables
 from flexure.solvers.export.model_values import chosen_paths
 from flexure.solvers.tracing.signals import Signal
 

@@ -1,5 +1,5 @@
 // Mechanisms with loops that are assembled before a run. It needs `equations`, `info`, and the
-// kernels of `loops.py`.
+// kernels of `model_text.py`.
 
 const closings = put(equations.closings.memory(), newClosing());
 closings.values = equations.closings.values;

@@ -13,7 +13,7 @@ The function ``flexureModel()`` is put together from
     ``startingValues(options)`` gives {time, x, env} for the requested values,
     ``signalReader(paths)`` a function of signals, and ``evaluate(options)`` all numbers of one
     instant;
-the loops of `flexure.solvers.export.javascript.loops`
+the loops of `flexure.solvers.export.javascript.model_text`
     for the methods that are wanted;
 ``assemble.js``
     ``assemble(time, x, env, asked)`` assembles mechanisms with loops;
@@ -67,8 +67,13 @@ from flexure.diagrams.interface.result_classes import Answer
 from flexure.diagrams.systems.system import System, require_system
 from flexure.solvers.export.javascript.equation_functions import number
 from flexure.solvers.export.javascript.kernel_functions import arithmetic
-from flexure.solvers.export.javascript.loops import checked_method, loops_text, methods_of
-from flexure.solvers.export.javascript.model_text import equations_text, literal
+from flexure.solvers.export.javascript.model_text import (
+    checked_method,
+    equations_text,
+    literal,
+    loops_text,
+    methods_of,
+)
 from flexure.solvers.export.model_equations import ModelEquations
 from flexure.solvers.export.model_values import ModelValues
 from flexure.solvers.native.emission.emission import Environment

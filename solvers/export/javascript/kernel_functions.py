@@ -21,6 +21,7 @@ from typing import Any, ClassVar
 from flexure.solvers.export import operations
 from flexure.solvers.export.javascript.equation_functions import number
 from flexure.solvers.export.kernel_text import ELEMENTS, ORDER, Code, KernelText, increment
+from flexure.solvers.native.language.expressions import label_of
 from flexure.solvers.native.language.language import (
     ceil,
     is_structure,
@@ -30,7 +31,6 @@ from flexure.solvers.native.language.language import (
     sqrt,
     types_of,
 )
-from flexure.solvers.native.language.llvm_values import label_of
 from flexure.solvers.native.language.reading import (
     KernelError,
     KernelModule,

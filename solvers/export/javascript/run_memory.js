@@ -1,5 +1,5 @@
 // The memory of runs: a structure with its arrays for the loops of one method.
-// It needs the loops of `loops.py`, and `equations`.
+// It needs the loops of `model_text.py`, and `equations`.
 
 function room(count) {
   return new Float64Array(Math.max(count, 1));

@@ -1,5 +1,5 @@
 // Runs of a model: what is asked for, what is done between the calls of a loop, and what is told.
-// It needs the loops of `loops.py`, and what `recorder.js` needs and gives.
+// It needs the loops of `model_text.py`, and what `recorder.js` needs and gives.
 
 const knownOptions = [
   ...["parameters", "initial", "inputs", "time", "tFinal", "samples", "times", "signals", "dense"],

@@ -28,7 +28,7 @@ from flexure.diagrams.checks.errors import (
     ValueRefusedError,
 )
 from flexure.solvers.integration.guard import failures
-from flexure.solvers.integration.guard.chattering import Jump, find_jump
+from flexure.solvers.integration.guard.failures import Jump, find_jump
 from flexure.solvers.integration.guard.progress_limits import Limits, Pace
 from flexure.solvers.integration.methods.methods import method_name
 from flexure.solvers.integration.methods.rounding import rounding_errors, shortened_by_rounding

@@ -1,8 +1,8 @@
-"""The kernel that judges whether a run will reach its end, for all integration loops.
+"""Kernels of all integration loops: whether a run will reach its end, and the step after a stop.
 
-It looks back over strides of equally many steps. The times at which the latest strides ended are
-the *marks*, an array in which the stride of number k has the place ``k % MARKS``; stride 0 is the
-start.
+The first looks back over strides of equally many steps. The times at which the latest strides ended
+are the *marks*, an array in which the stride of number k has the place ``k % MARKS``; stride 0 is
+the start.
 """
 
 from __future__ import annotations
@@ -52,3 +52,32 @@ def is_conspicuous(
     advance: float = time - marks[(strides - 1) % MARKS]
     steps = 1.0 * stride
     return advance < 0.5 * steps * wanted and CHATTERING * steps * (end - time) > most * advance
+
+
+def carried_step(
+    following: float, wanted: float, given: float, steps: int, begin: float, end: float, stop: float
+) -> float:
+    """Return the step with which the next motion may start, in seconds.
+
+    A motion that ends at a stop, such as the tick of a clock, usually ends with a step that is
+    shorter than the method meant to take. The step that the method would try after such a stub is
+    unrelated to the one that the equations allow.
+
+    ``following`` is what the method would try after the last of the good ``steps``, from ``begin``
+    to ``end``; ``wanted`` what it meant to try in that, before anything made it shorter. ``given``
+    is with what the motion was told to start, which its first step may not show, or zero. The
+    motion had to end at ``stop`` at the latest.
+
+    Examples
+    --------
+    A step of 0.3 s was cut to 0.1 s, after which the method dares no more than 0.2 s:
+
+    >>> carried_step(0.2, 0.3, 0.0, 5, begin=0.9, end=1.0, stop=1.0)
+    0.3
+    >>> carried_step(0.2, 0.3, 0.0, 5, begin=0.6, end=0.9, stop=1.0)
+    0.2
+    """
+    whole = given if steps == 1 and given > 0.0 else wanted
+    if end == stop and begin + whole > stop and whole > following:
+        return whole
+    return following

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from flexure.diagrams.values.arrays import FloatArray
-from flexure.solvers.integration.guard.chattering import LOOKS
+from flexure.solvers.integration.guard.failures import LOOKS
 from flexure.solvers.integration.guard.progress_kernel import (
     MARKS,
     STRIDE,

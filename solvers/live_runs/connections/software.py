@@ -21,7 +21,7 @@ from flexure.diagrams.systems.ports import OutputPort
 from flexure.diagrams.systems.system import System
 from flexure.solvers.export.c.c_model import CModel
 from flexure.solvers.export.fmi.compilers import PLATFORMS, shared_library
-from flexure.solvers.simulation.run_control.state_functions import Reading
+from flexure.solvers.simulation.run_control.state_manifold import Reading
 from flexure.solvers.tracing.signals import Reader, resolve
 
 _SHOWN = """

@@ -18,7 +18,7 @@ from flexure.diagrams.systems.system import System
 from flexure.diagrams.values.arrays import FloatArray
 from flexure.solvers.live_runs.connections.channels import Entry, Indices
 from flexure.solvers.live_runs.connections.software import Software
-from flexure.solvers.simulation.run_control.state_functions import Reading
+from flexure.solvers.simulation.run_control.state_manifold import Reading
 from flexure.solvers.tracing.signals import Reader, Signal, resolve
 
 

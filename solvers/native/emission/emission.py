@@ -20,7 +20,7 @@ from flexure.diagrams.scalars.expressions.expression import reachable
 from flexure.diagrams.scalars.expressions.vocabulary import CONDITIONS
 from flexure.diagrams.values.symbolic_values import DISCRETE, INPUT, STATE, TIME, Key
 from flexure.solvers.native.emission.indexed_choices import SelectedPlace, selected_places
-from flexure.solvers.native.language.llvm_values import constant
+from flexure.solvers.native.language.expressions import constant
 from flexure.solvers.native.llvm.library import VectorFunction
 
 CHUNK = 1000  # operations

@@ -25,9 +25,8 @@ from flexure.solvers.native.emission.emission import (
     emit_preparation,
     emit_with_preparation,
 )
-from flexure.solvers.native.emission.tangent_emission import emit_tangents
-from flexure.solvers.native.emission.wide_emission import WIDTH, WideWriter
-from flexure.solvers.native.llvm.compilation import ModuleTexts, cut
+from flexure.solvers.native.emission.tangent_emission import WIDTH, WideWriter, emit_tangents
+from flexure.solvers.native.llvm.library import ModuleTexts, cut
 from flexure.solvers.tracing.compile_limits import WRITTEN, refuse_beyond
 
 _FILLED = 2.0  # derivatives per vector, below which vectors do not pay

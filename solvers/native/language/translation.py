@@ -10,17 +10,17 @@ from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from flexure.solvers.native.language.expressions import Expressions
-from flexure.solvers.native.language.language import is_structure, with_lane
-from flexure.solvers.native.language.llvm_values import (
+from flexure.solvers.native.language.expressions import (
     BOOL,
     FLOAT,
     INT,
     PLAIN_TYPES,
     VOID,
+    Expressions,
     Type,
     Value,
 )
+from flexure.solvers.native.language.language import is_structure, with_lane
 from flexure.solvers.native.language.reading import (
     KernelError,
     KernelModule,

@@ -31,10 +31,9 @@ from flexure.solvers.native.emission.sparse_factors import (
     find_sparse_factors,
 )
 from flexure.solvers.native.kernels.ensembles import ensemble, ensemble_rosenbrock
-from flexure.solvers.native.language.llvm_values import FUNCTION, Value
+from flexure.solvers.native.language.expressions import FUNCTION, Value
 from flexure.solvers.native.language.translation import Module
-from flexure.solvers.native.llvm.compilation import cut
-from flexure.solvers.native.llvm.library import Address, Library, lane_count, vector_functions
+from flexure.solvers.native.llvm.library import Address, Library, cut, lane_count, vector_functions
 from flexure.solvers.native.programs.method_programs import METHODS, source_identity
 from flexure.solvers.native.programs.system_trace import (
     Update,

@@ -187,11 +187,11 @@ def sources() -> list[Path]:
     """Return the files with everything that loops are translated from, and by."""
     solvers = Path(__file__).resolve().parents[2]
     below = (
-        *("guard/resumed_step.py", "methods/projecting.py", "guard/progress_kernel.py"),
+        *("methods/projecting.py", "guard/progress_kernel.py"),
         *("methods/step_control.py", "guard/stiffness_detection.py", "methods/tableaus.py"),
     )
     below_native = [solvers / "integration" / name for name in below]
-    below_native.append(solvers / "results" / "measures" / "interpolation_nodes.py")
+    below_native.append(solvers / "results" / "measures" / "polynomials.py")
     return sorted([*(solvers / "native").rglob("*.py"), *below_native])
 
 
@@ -220,7 +220,7 @@ def column_loops_text(method: NativeMethod, tile: int) -> str:
     """Write the loop of a method for states with columns of derivatives."""
     from flexure.solvers.native.kernels.parts import state_derivatives
     from flexure.solvers.native.kernels.runs import sensitivity_runs
-    from flexure.solvers.native.language.llvm_values import FUNCTION, Value
+    from flexure.solvers.native.language.expressions import FUNCTION, Value
     from flexure.solvers.native.language.translation import Module
 
     module = Module()
@@ -261,7 +261,7 @@ def specialized_attempt(
     The text of the function ``rhs`` is put into it, and so are the places of sparse factors.
     Without a text, it calls the derivatives wherever they are.
     """
-    from flexure.solvers.native.language.llvm_values import FUNCTION, Value
+    from flexure.solvers.native.language.expressions import FUNCTION, Value
     from flexure.solvers.native.language.translation import Module
 
     text, declarations = rhs

@@ -35,9 +35,14 @@ from flexure.solvers.native.emission.block_factors import BlockFactors, find_blo
 from flexure.solvers.native.emission.emission import Environment, depth_first, emit_with_preparation
 from flexure.solvers.native.emission.jacobian_emission import JacobianText, emit_jacobian
 from flexure.solvers.native.emission.sparse_factors import SparseFactors, find_sparse_factors
-from flexure.solvers.native.llvm.compilation import ModuleTexts, cut
-from flexure.solvers.native.llvm.library import Address, Library, address_of, callable_at
-from flexure.solvers.native.programs.delay_lines import Line
+from flexure.solvers.native.llvm.library import (
+    Address,
+    Library,
+    ModuleTexts,
+    address_of,
+    callable_at,
+    cut,
+)
 from flexure.solvers.native.programs.method_programs import (
     METHODS,
     generic_attempt,
@@ -48,6 +53,7 @@ from flexure.solvers.native.programs.plan import JacobianPlan, make_plan
 from flexure.solvers.native.programs.system_trace import (
     DiscretePlaces,
     EventKey,
+    Line,
     SystemTrace,
     update_name,
 )
@@ -203,7 +209,7 @@ class Program:
         """Let deviations share code where the derivatives do, and where that pays."""
         if not self.plan.is_shared or "deviations" not in functions:
             return None
-        from flexure.solvers.native.sharing.jobs.shared_values import shared_values
+        from flexure.solvers.native.sharing.jobs.shared_derivatives import shared_values
 
         return shared_values("deviations", functions["deviations"], self.environment)
 

@@ -21,9 +21,9 @@ from flexure.solvers.native.kernels.runs.adjoint_runs import AdjointData, go_bac
 from flexure.solvers.native.kernels.steps import rosenbrock
 from flexure.solvers.native.kernels.steps.explicit import bends, point_inside
 from flexure.solvers.native.llvm.library import address_of
-from flexure.solvers.native.programs.adjoint_program import AdjointEquations, AdjointProgram
-from flexure.solvers.native.programs.binding import BoundProgram
 from flexure.solvers.native.programs.method_programs import METHODS, adjoint_loops
+from flexure.solvers.native.programs.programs import BoundProgram
+from flexure.solvers.native.programs.sensitivity_program import AdjointEquations, AdjointProgram
 from flexure.solvers.native.runs.run_memory import RunMemory, StructureArrays, set_linear
 
 #: Methods whose steps have a kernel that goes backward.

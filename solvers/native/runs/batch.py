@@ -26,10 +26,14 @@ from flexure.solvers.native.programs.lane_equations import (
     ensemble_loop,
 )
 from flexure.solvers.native.programs.method_programs import METHODS, NativeMethod
-from flexure.solvers.native.runs.call_length import CallLength
-from flexure.solvers.native.runs.run_memory import StructureArrays, set_factors, set_tolerances
+from flexure.solvers.native.runs.run_memory import (
+    CallLength,
+    StructureArrays,
+    set_factors,
+    set_tolerances,
+)
 from flexure.solvers.results.measures.curves import DenseOutput
-from flexure.solvers.results.measures.interpolation_nodes import NODES, TOLERANCE
+from flexure.solvers.results.measures.polynomials import NODES, TOLERANCE
 
 _ALIGNMENT = 64  # bytes
 _PIECES = MOST + 4  # that are written in each lane until a loop can pause

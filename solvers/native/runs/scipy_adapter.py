@@ -22,10 +22,14 @@ from flexure.diagrams.contexts.root_contexts import require_root
 from flexure.diagrams.systems.system import System, require_system
 from flexure.diagrams.values.arrays import FloatArray
 from flexure.solvers.integration.methods.methods import method_name, resolve
-from flexure.solvers.native.programs.binding import BoundProgram
 from flexure.solvers.native.programs.plan import Plan
-from flexure.solvers.native.programs.preconditions import UnsuitableError, has_loop, native_program
 from flexure.solvers.native.programs.program import Program
+from flexure.solvers.native.programs.programs import (
+    BoundProgram,
+    UnsuitableError,
+    has_loop,
+    native_program,
+)
 from flexure.solvers.tracing.derivatives import Derivatives
 from flexure.solvers.tracing.exact_jacobian import (
     ExactJacobian,

@@ -20,9 +20,8 @@ from flexure.diagrams.values.arrays import FloatArray
 from flexure.solvers.native.kernels.parts.output_rows import BEGIN, END, STEP, TIME, RowLayout
 from flexure.solvers.native.kernels.parts.run import COMPLETE, DOUBTFUL
 from flexure.solvers.native.programs.method_programs import loops
-from flexure.solvers.native.runs.call_length import CallLength
 from flexure.solvers.native.runs.past_steps import NativeStep, StepRepeater, repeater_of
-from flexure.solvers.native.runs.run_memory import RunMemory
+from flexure.solvers.native.runs.run_memory import CallLength, RunMemory
 
 if TYPE_CHECKING:
     from flexure.solvers.native.runs.scipy_adapter import CompiledEquations

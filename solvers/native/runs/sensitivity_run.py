@@ -17,16 +17,15 @@ import numpy as np
 from flexure.diagrams.contexts.store import Store
 from flexure.diagrams.values.arrays import FloatArray
 from flexure.diagrams.values.symbolic_values import INPUT
+from flexure.solvers.integration.guard.progress_kernel import carried_step
 from flexure.solvers.integration.guard.progress_limits import Pace
-from flexure.solvers.integration.guard.resumed_step import carried_step
 from flexure.solvers.native.emission.emission import Environment
 from flexure.solvers.native.kernels.parts.run import PAUSED
-from flexure.solvers.native.programs.binding import BoundProgram
 from flexure.solvers.native.programs.method_programs import METHODS, column_loops, generic_attempt
 from flexure.solvers.native.programs.program import Program
+from flexure.solvers.native.programs.programs import BoundProgram
 from flexure.solvers.native.programs.sensitivity_program import Indices, SensitivityProgram
-from flexure.solvers.native.runs.call_length import CallLength
-from flexure.solvers.native.runs.run_memory import RunMemory
+from flexure.solvers.native.runs.run_memory import CallLength, RunMemory
 
 _STRIDE = 4000  # steps of one call of the loop, at most
 

@@ -20,8 +20,9 @@ from numpy.typing import NDArray
 
 from flexure.diagrams.concurrency.threads import cached_property
 from flexure.diagrams.values.arrays import FloatArray
-from flexure.solvers.results.measures.interpolation_nodes import NODES, OVERSHOOT
 from flexure.solvers.results.measures.polynomials import (
+    NODES,
+    OVERSHOOT,
     coefficients_of,
     horner,
     integral_weights,

@@ -8,7 +8,7 @@ import numpy as np
 
 from flexure.diagrams.values.arrays import FloatArray
 from flexure.solvers.results.measures.curves import DenseOutput
-from flexure.solvers.results.measures.interpolation_nodes import (
+from flexure.solvers.results.measures.polynomials import (
     CHECK,
     CHECK_WEIGHTS,
     NODES,

@@ -1,23 +1,59 @@
-"""The events that are due: updates that wait, handlers that run, and what ends the run.
+"""The events that are due: updates that wait, handlers that run, events that pile up.
 
 These are the phases 1, 2, 4 and 5 of `flexure.solvers.simulation.simulator`.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from flexure.diagrams.checks.errors import quoted
+from flexure.diagrams.checks.errors import ZenoError, quoted
 from flexure.diagrams.contexts.updates import only_looking, run_publish, run_updates
 from flexure.diagrams.values.events import Terminate
 from flexure.solvers.native.kernels.parts.run import MOST_ROUNDS
+from flexure.solvers.native.kernels.runs.zeno_detection import WATCH_SIZE, piles_up
 from flexure.solvers.simulation.events.agenda import Entry, ordered
-from flexure.solvers.simulation.events.zeno import zeno_error
 
 if TYPE_CHECKING:
     from flexure.solvers.simulation.run_control.simulation_state import SimulationState
+
+
+class PileUp:
+    """Watches the times of one kind of event.
+
+    When these pile up, `flexure.solvers.native.kernels.runs.zeno_detection` says.
+
+    Examples
+    --------
+    >>> hops, regular = PileUp(), PileUp()
+    >>> any(hops.add(1.0 - 0.5**k) for k in range(30))
+    True
+    >>> any(regular.add(1e-6 * k) for k in range(1000))
+    False
+    """
+
+    def __init__(self) -> None:
+        self._watch: Any = [0.0] * WATCH_SIZE
+
+    def add(self, time: float, *, blurred: bool = False) -> bool:
+        """Note an event, and tell whether events pile up."""
+        return piles_up(self._watch, time, blurred)
+
+
+def zeno_error(label: str, time: float, found: str, remedy: str = "") -> ZenoError:
+    """Return the error of a system that does not get past a time."""
+    error = ZenoError(
+        f"Cannot advance '{label}' past t = {time:.9g}",
+        expected="finitely many events in a finite time",
+        found=found,
+        remedy=f"{(remedy and remedy + '; or let') or 'Let'} the update end the motion when it "
+        "becomes small (for a bouncing ball, below a speed threshold), or give a relay some "
+        "hysteresis",
+    )
+    error.time = time
+    return error
 
 
 class DueEvents:

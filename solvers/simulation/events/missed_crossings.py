@@ -26,7 +26,7 @@ from flexure.solvers.native.kernels.parts.zero_search import (
     first_distance,
     is_clear,
 )
-from flexure.solvers.simulation.events.zeno import PileUp, zeno_error
+from flexure.solvers.simulation.events.due_events import PileUp, zeno_error
 
 if TYPE_CHECKING:
     from flexure.solvers.integration.guard.integration import TakenStep

@@ -75,7 +75,7 @@ def _find_runner(
 
     Earlier ones for the same program restart.
     """
-    from flexure.solvers.native.programs.preconditions import UnsuitableError, native_program
+    from flexure.solvers.native.programs.programs import UnsuitableError, native_program
     from flexure.solvers.simulation.native_runs.native_runner import NativeRunner
     from flexure.solvers.tracing.trace_check import OTHER_NUMBERS
 

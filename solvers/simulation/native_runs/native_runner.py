@@ -21,21 +21,19 @@ import numpy as np
 from flexure.diagrams.checks.errors import SimulationError, TraceError
 from flexure.diagrams.concurrency.deferred_interrupt import DeferredInterrupt
 from flexure.diagrams.values.arrays import FloatArray, freeze
-from flexure.solvers.integration.guard.chattering import find_jump
-from flexure.solvers.integration.guard.resumed_step import carried_step
+from flexure.solvers.integration.guard.failures import find_jump
+from flexure.solvers.integration.guard.progress_kernel import carried_step
 from flexure.solvers.integration.methods.methods import method_name
 from flexure.solvers.integration.methods.projecting import TIMES
 from flexure.solvers.integration.methods.rounding import shortened_by_rounding
 from flexure.solvers.native.kernels.parts import run as words
 from flexure.solvers.native.kernels.parts.manifold import CODED, KEPT, PLACED, REFUSED
-from flexure.solvers.native.programs.binding import BoundProgram
 from flexure.solvers.native.programs.method_programs import METHODS, loops
-from flexure.solvers.native.programs.preconditions import has_loop
 from flexure.solvers.native.programs.program import Program
+from flexure.solvers.native.programs.programs import BoundProgram, has_loop
 from flexure.solvers.native.programs.system_trace import EventKey
-from flexure.solvers.native.runs.call_length import CallLength
 from flexure.solvers.native.runs.past_steps import StepRepeater, repeater_of
-from flexure.solvers.native.runs.run_memory import RunMemory
+from flexure.solvers.native.runs.run_memory import CallLength, RunMemory
 from flexure.solvers.simulation.native_runs.native_events import NativeEvents
 from flexure.solvers.simulation.native_runs.run_output import RunOutput
 from flexure.solvers.simulation.run_control.diagnosis import (

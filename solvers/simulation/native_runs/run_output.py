@@ -21,8 +21,13 @@ from flexure.solvers.native.kernels.parts.output_rows import (
     RowLayout,
 )
 from flexure.solvers.native.programs.program import Program
-from flexure.solvers.native.runs.held_values import HeldValues, kept_places
-from flexure.solvers.native.runs.past_steps import NativeStep, StepRepeater, StepRows
+from flexure.solvers.native.runs.past_steps import (
+    HeldValues,
+    NativeStep,
+    StepRepeater,
+    StepRows,
+    kept_places,
+)
 from flexure.solvers.native.runs.run_memory import RunMemory
 from flexure.solvers.results.records.history import History, Snapshot
 from flexure.solvers.simulation.events.agenda import Entry

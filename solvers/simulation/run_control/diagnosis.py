@@ -12,7 +12,7 @@ from flexure.diagrams.values.arrays import FloatArray, freeze, show
 
 if TYPE_CHECKING:
     from flexure.diagrams.contexts.store import Store
-    from flexure.solvers.integration.guard.chattering import Jump
+    from flexure.solvers.integration.guard.failures import Jump
     from flexure.solvers.simulation.run_control.simulation_state import SimulationState
 
 #: How far ahead to look, in proportion to the state.

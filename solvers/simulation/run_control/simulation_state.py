@@ -16,15 +16,14 @@ from flexure.diagrams.values.events import is_lost, require_interval
 from flexure.solvers.integration.guard.progress_limits import Limits, Pace
 from flexure.solvers.results.records.history import History
 from flexure.solvers.results.records.statistics import Statistics
-from flexure.solvers.simulation.events.active_witnesses import Surfaces, read_witnesses
 from flexure.solvers.simulation.events.agenda import Agenda
 from flexure.solvers.simulation.events.due_events import DueEvents
 from flexure.solvers.simulation.events.missed_crossings import MissedCrossings
+from flexure.solvers.simulation.events.witnesses import Surfaces, read_witnesses
 from flexure.solvers.simulation.run_control.method_selection import MethodChoice
 from flexure.solvers.simulation.run_control.options import Monitor
 from flexure.solvers.simulation.run_control.progress_bar import ProgressBar
-from flexure.solvers.simulation.run_control.state_functions import Reading
-from flexure.solvers.simulation.run_control.state_manifold import Manifold
+from flexure.solvers.simulation.run_control.state_manifold import Manifold, Reading
 from flexure.solvers.tracing.derivatives import Derivatives
 
 

@@ -38,7 +38,7 @@ from flexure.solvers.sweeps.pictures.plot_columns import (
     require_columns,
     title_of,
 )
-from flexure.solvers.sweeps.tables.model_placeholder import AbsentModel
+from flexure.solvers.sweeps.tables.sweep_tables import AbsentModel
 from flexure.solvers.tracing.signals import Signal
 
 if TYPE_CHECKING:

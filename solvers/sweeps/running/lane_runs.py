@@ -23,10 +23,10 @@ from flexure.solvers.native.kernels.ensembles.ensemble import (
     TOO_SMALL,
     UNFINISHED,
 )
-from flexure.solvers.native.programs.binding import BoundProgram
 from flexure.solvers.native.programs.lane_equations import LaneEquations
 from flexure.solvers.native.programs.method_programs import METHODS
-from flexure.solvers.native.programs.preconditions import (
+from flexure.solvers.native.programs.programs import (
+    BoundProgram,
     UnsuitableError,
     has_loop,
     native_program,

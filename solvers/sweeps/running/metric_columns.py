@@ -14,7 +14,7 @@ from flexure.diagrams.checks.arguments import items_of, require_known, shown
 from flexure.diagrams.checks.errors import ValueRefusedError, quoted, warn
 from flexure.diagrams.contexts.value_places import Place, path_of
 from flexure.diagrams.values.arrays import FloatArray
-from flexure.solvers.results.measures import function_metrics, response_metrics
+from flexure.solvers.results.measures import response_metrics
 from flexure.solvers.results.measures.curves import DenseOutput
 from flexure.solvers.results.measures.metrics import Measure, Metric, Records, Response, columns_of
 from flexure.solvers.results.measures.step_characteristics import StepInfo
@@ -79,7 +79,7 @@ def chosen(
                 for path in responses
             }
         else:
-            metric = each if isinstance(each, Metric) else function_metrics.of(each)
+            metric = each if isinstance(each, Metric) else response_metrics.of(each)
             made = {given or metric.label: metric}
         twice = found.keys() & made.keys()
         if twice and not all(isinstance(each, str) for _, each in pairs):

@@ -15,7 +15,7 @@ from flexure.diagrams.checks.errors import EvaluationError, ExecutorError, warn
 from flexure.diagrams.concurrency.threads import cached_property
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.values.arrays import FloatArray
-from flexure.solvers.native.programs.preconditions import UnsuitableError
+from flexure.solvers.native.programs.programs import UnsuitableError
 from flexure.solvers.simulation.run_control.options import wants_native
 from flexure.solvers.simulation.run_control.simulation_state import SimulationState
 from flexure.solvers.sweeps.running.chunks import Chunk, Job, Pace

@@ -1,4 +1,7 @@
-"""Sweeps as tables: columns with units, data frames, data sets with dimensions, and failures."""
+"""Sweeps as tables: columns with units, data frames, data sets with dimensions, and failures.
+
+A placeholder takes the place of a model of which only the contents of a file are known.
+"""
 
 from __future__ import annotations
 
@@ -6,22 +9,24 @@ import csv
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from flexure.diagrams.checks.extras import import_extra
+from flexure.diagrams.checks.arguments import import_extra
+from flexure.diagrams.checks.errors import ContextError
 from flexure.diagrams.interface.html import fold, heading, note
 from flexure.diagrams.values.arrays import FloatArray
 from flexure.diagrams.values.tables import Table
 from flexure.solvers.analysis.equations.equations import state_names
 from flexure.solvers.results.records.exports import arrow_table, write_structures, writing
 from flexure.solvers.sweeps.plans.plans import by_component
-from flexure.solvers.sweeps.tables.model_placeholder import AbsentModel
+from flexure.solvers.sweeps.store.study_tables import Outline
 
 if TYPE_CHECKING:
     from flexure.solvers.sweeps.sweep import Sweep
+
 
 _NUMBER = re.compile(r"(?<![\w.])[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?(?!\w)")
 _FIRST = 5  # runs of a reason that a table names
@@ -161,3 +166,41 @@ def failure_table(failures: Mapping[int, str]) -> Table:
         for text, runs in rows
     ]
     return Table(("count", "runs", "reason"), cells)
+
+
+class AbsentModel:
+    """The system and the runs of a study that was loaded without its model."""
+
+    def __init__(self, outline: Outline, path: str) -> None:
+        self.label = outline.label  # what the system is called
+        self.plan = outline.plan  # what the runs differ in
+        self.varied = outline.varied  # what is known of it, by path
+        self.states = outline.states  # names of the continuous states
+        # The same as `plan`, as arrays of shape ``(N, *shape)``.
+        self.values = {
+            name: column.reshape(len(column), *outline.varied[name].shape)
+            for name, column in outline.plan.columns().items()
+        }
+        self._path = path
+
+    def __getattr__(self, name: str) -> Any:
+        """Refuse what the model would know."""
+        if name.startswith("__") or "_path" not in self.__dict__:
+            raise AttributeError(name)
+        raise ContextError(
+            f"Cannot ask '{self.label}' for its {name.strip('_')}",
+            expected="a study that was loaded with its model",
+            found="one that was loaded without",
+            remedy=f"Load it with fx.load_study({self._path!r}, system=...)",
+        )
+
+    def __repr__(self) -> str:
+        return f"<model '{self.label}', which was not loaded>"
+
+
+class AbsentMetrics(NamedTuple):
+    """What is known of measurements without the functions that made them."""
+
+    readers: Mapping[str, Any]  # what is known of the signals that were kept, by path
+    times: FloatArray  # when they were sampled, shape (K,)
+    units: Mapping[str, str]  # units of the metrics by name

@@ -23,10 +23,8 @@ from flexure.diagrams.drawing.arrangement.content import (
     role_of,
 )
 from flexure.diagrams.drawing.arrangement.picture import picture_of
-from flexure.diagrams.drawing.formats import marks
-from flexure.diagrams.drawing.formats.marks import Text, bent_line
 from flexure.diagrams.drawing.formats.palette import INK, PAPER
-from flexure.diagrams.drawing.formats.sheet import sheet_of
+from flexure.diagrams.drawing.formats.sheet import Path as PathMark, Text, bent_line, sheet_of
 from flexure.diagrams.systems.diagram import ShownPorts
 from tests.support.pages.drawings import (
     PICTURES,
@@ -176,9 +174,7 @@ def test_ports_without_wire_are_open_circles(
     make: Callable[[], fx.Diagram], ports: ShownPorts, count: int
 ) -> None:
     shapes = sheet_of(content_of(make(), 1, ports)).shapes
-    circles = [
-        s for s in shapes if isinstance(s, marks.Path) and (s.fill, s.stroke) == (PAPER, INK)
-    ]
+    circles = [s for s in shapes if isinstance(s, PathMark) and (s.fill, s.stroke) == (PAPER, INK)]
     assert len(circles) == count
 
 

@@ -17,13 +17,16 @@ from flexure.diagrams.drawing.arrangement.content import (
     content_of,
     label_of,
 )
-from flexure.diagrams.drawing.arrangement.crossings import count_crossings, reduce_crossings
-from flexure.diagrams.drawing.arrangement.geometry import Block, Picture, Tag
+from flexure.diagrams.drawing.arrangement.crossings import (
+    assign_layers,
+    count_crossings,
+    flow_order,
+    reduce_crossings,
+)
+from flexure.diagrams.drawing.arrangement.geometry import Block, Picture, Tag, text_width
 from flexure.diagrams.drawing.arrangement.heights import Tension, minimize_strain, strain_of
-from flexure.diagrams.drawing.arrangement.layers import assign_layers, flow_order
 from flexure.diagrams.drawing.arrangement.node_columns import GRID, Node, NodeColumns
 from flexure.diagrams.drawing.arrangement.picture import block_head, picture_of
-from flexure.diagrams.drawing.arrangement.text import text_width
 from flexure.diagrams.drawing.arrangement.wire_channels import Point
 from flexure.diagrams.systems.diagram import ShownPorts
 from flexure.diagrams.systems.ports import Port

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 import flexure as fx
-from flexure.solvers.native.programs.binding import BoundProgram
-from flexure.solvers.native.programs.programs import program_of
+from flexure.solvers.native.programs.programs import BoundProgram, program_of
 from tests.support.native.native import needs_llvmlite
 
 pytestmark = needs_llvmlite

@@ -11,7 +11,7 @@ from flexure.diagrams import scalars
 from flexure.diagrams.checks.errors import NativeCodeError
 from flexure.solvers.integration.methods.methods import resolve
 from flexure.solvers.native.programs.method_programs import METHODS
-from flexure.solvers.native.programs.preconditions import has_loop
+from flexure.solvers.native.programs.programs import has_loop
 from tests.support.native.native import needs_llvmlite
 
 
@@ -67,7 +67,7 @@ def how_a_sweep_went(system: fx.System) -> str:
 
 
 def test_without_llvmlite_all_say_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("flexure.solvers.native.programs.preconditions.available", lambda: False)
+    monkeypatch.setattr("flexure.solvers.native.programs.programs.available", lambda: False)
     reason = "the extra flexure[fast] is not installed"
     assert refusal(Branching()) == fx.compiled_equations(Branching()).why == reason
     assert how_a_sweep_went(Branching()) == f"one after the other, because {reason}"

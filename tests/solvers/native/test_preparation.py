@@ -12,7 +12,7 @@ import flexure as fx
 from flexure.diagrams.checks.errors import TraceError
 from flexure.diagrams.scalars import Graph
 from flexure.solvers.native.emission import jacobian_emission
-from flexure.solvers.native.llvm import compilation, library
+from flexure.solvers.native.llvm import library
 from flexure.solvers.native.programs import plan
 from flexure.solvers.native.programs.program import Program
 from flexure.solvers.tracing import derivatives as python_reading
@@ -47,7 +47,7 @@ def final_state(system: fx.System, **options: Any) -> Any:
 
 def cut_into_pieces(monkeypatch: pytest.MonkeyPatch, piece: int) -> list[int]:
     """Let modules be small, and Jacobians be long; return the lengths of the texts to come."""
-    monkeypatch.setattr(compilation, "_PIECE", piece)
+    monkeypatch.setattr(library, "_PIECE", piece)
     monkeypatch.setattr(jacobian_emission, "LONG", 0)
     for name in ("jacobian_emission", "tangent_emission"):
         monkeypatch.setattr(f"flexure.solvers.native.emission.{name}.CHUNK", 10)

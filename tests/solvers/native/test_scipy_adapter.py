@@ -66,9 +66,7 @@ class Sampled(fx.LeafSystem):
 def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Evaluate the equations with the extra, or without it."""
     if request.param != "native":
-        monkeypatch.setattr(
-            "flexure.solvers.native.programs.preconditions.available", lambda: False
-        )
+        monkeypatch.setattr("flexure.solvers.native.programs.programs.available", lambda: False)
 
 
 both_ways = pytest.mark.usefixtures("way")

@@ -11,7 +11,7 @@ import pytest
 from flexure.solvers.results.measures import polynomials, reductions
 from flexure.solvers.results.measures.curves import Curve, DenseOutput
 from flexure.solvers.results.measures.disturbances import disturbance_figures
-from flexure.solvers.results.measures.interpolation_nodes import NODES
+from flexure.solvers.results.measures.polynomials import NODES
 from flexure.solvers.results.measures.step_characteristics import StepFigures
 
 RUNS, PIECES = 40, 30

@@ -10,7 +10,8 @@ import pytest
 
 import flexure as fx
 from flexure.errors import ValueRefusedError
-from flexure.solvers.sweeps.running.sweep_record import IntegrationOptions, SweepOptions
+from flexure.solvers.simulation.run_control.options import SimulationOptions
+from flexure.solvers.sweeps.running.sweep_record import SweepOptions
 from tests.support.systems.sweeps import Pendulum
 from tests.support.tiers import for_each
 
@@ -52,10 +53,11 @@ def test_every_option_is_described_once() -> None:
     assert sorted(named) == sorted([*own, *SweepOptions.__optional_keys__])
 
 
-@pytest.mark.parametrize("name", sorted(IntegrationOptions.__optional_keys__))
+@pytest.mark.parametrize("name", sorted(SimulationOptions.__optional_keys__))
 def test_what_is_meant_for_the_simulator_is_an_option_of_it(name: str) -> None:
     option = inspect.signature(fx.Simulator).parameters[name]
-    assert option.annotation == IntegrationOptions.__annotations__[name].__forward_arg__
+    assert option.annotation == SimulationOptions.__annotations__[name].__forward_arg__
+    assert inspect.signature(fx.simulate).parameters[name] == option
 
 
 @pytest.mark.parametrize(

@@ -378,7 +378,7 @@ def test_without_llvmlite_the_results_are_the_same(monkeypatch: Any) -> None:
     values = {"pid.kp": [10.0, 16.0, 25.0], "target.at": [0.2, 0.5, 0.8]}
     options: dict[str, Any] = {"signals": ["arm.y"], "times": np.linspace(0.0, 2.0, 50)}
     sweep = fx.sweep(servo(), values, 2.0, **options)
-    monkeypatch.setattr("flexure.solvers.native.programs.preconditions.available", lambda: False)
+    monkeypatch.setattr("flexure.solvers.native.programs.programs.available", lambda: False)
     plain = fx.sweep(servo(), values, 2.0, **options)
     assert plain.how == "one after the other, because the extra flexure[fast] is not installed"
     np.testing.assert_allclose(plain.final_states, sweep.final_states, rtol=1e-12, atol=1e-11)

@@ -242,6 +242,3 @@ def body_calls() -> dict[str, Make]:
         "PlantBuilder.frame": method(new_plant, "frame", name="tip"),
         "PlantBuilder.joint": method(new_plant, "joint", name="axis"),
     }
-
-
-__all__ = ["body_calls"]

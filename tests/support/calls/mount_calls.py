@@ -56,6 +56,3 @@ def mount_calls() -> dict[str, Make]:
             fractional=False,
         ),
     }
-
-
-__all__ = ["mount_calls"]

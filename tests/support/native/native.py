@@ -17,8 +17,7 @@ from flexure.diagrams.values.symbolic_values import STATE, TIME
 from flexure.solvers.native.emission.emission import Environment, Place, emit
 from flexure.solvers.native.language.language import is_structure, types_of
 from flexure.solvers.native.language.translation import Module
-from flexure.solvers.native.llvm.compilation import care, cut
-from flexure.solvers.native.llvm.library import Library, VectorFunction, available
+from flexure.solvers.native.llvm.library import Library, VectorFunction, available, care, cut
 from tests.support.tiers import by_tier
 
 FloatArray = npt.NDArray[np.float64]

@@ -24,7 +24,7 @@ from flexure.solvers.analysis.equations.shared_equations import (
     WrittenCode,
 )
 from flexure.solvers.native.emission import jacobian_emission
-from flexure.solvers.native.emission.wide_emission import WIDTH
+from flexure.solvers.native.emission.tangent_emission import WIDTH
 from flexure.solvers.native.programs import plan
 from flexure.solvers.native.programs.program import Program
 from flexure.solvers.native.sharing.families.requested_derivatives import OF_RUNS, Question, Reading

@@ -260,6 +260,3 @@ def draw_loop(rng: Rng, *, more: bool = False) -> Loop:
         builder.connect(wire, after)
         wire = output
     return Loop(builder.build(), output, gain, names)
-
-
-__all__ = ["PERIOD", "Loop", "draw_loop"]

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from flexure.diagrams.checks.arguments import is_whole, require
+from flexure.diagrams.checks.arguments import import_extra, is_whole, require
 from flexure.diagrams.checks.errors import FlexureError, warn
-from flexure.diagrams.checks.extras import import_extra
 from flexure.diagrams.concurrency.one_thread import in_one_thread
 from flexure.diagrams.concurrency.threads import cached_property
 from flexure.diagrams.contexts.by_path import ByPath

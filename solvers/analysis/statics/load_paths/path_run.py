@@ -26,7 +26,6 @@ from flexure.solvers.analysis.equations.equations import (
     carries_vector,
     find_variables,
 )
-from flexure.solvers.analysis.forces_at_rest.allowed_motions import allowed_motions
 from flexure.solvers.analysis.forces_at_rest.curve_points import CurvePoint, Leg, LostError
 from flexure.solvers.analysis.forces_at_rest.equilibrium_curve import EquilibriumCurve
 from flexure.solvers.analysis.forces_at_rest.path_following import (
@@ -35,7 +34,12 @@ from flexure.solvers.analysis.forces_at_rest.path_following import (
     Walk,
     released,
 )
-from flexure.solvers.analysis.forces_at_rest.static_coordinates import size_of, trees_of, weight_of
+from flexure.solvers.analysis.forces_at_rest.static_coordinates import (
+    allowed_motions,
+    size_of,
+    trees_of,
+    weight_of,
+)
 from flexure.solvers.analysis.forces_at_rest.static_equations import StaticEquations
 from flexure.solvers.analysis.statics.nearby_equilibrium import not_closed
 

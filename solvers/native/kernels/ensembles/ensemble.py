@@ -12,11 +12,14 @@ ends its motion and begins another.
 
 from __future__ import annotations
 
-from flexure.solvers.integration.guard.progress_kernel import MARKS, STRIDE, makes_slow_progress
-from flexure.solvers.integration.guard.resumed_step import carried_step
+from flexure.solvers.integration.guard.progress_kernel import (
+    MARKS,
+    STRIDE,
+    carried_step,
+    makes_slow_progress,
+)
 from flexure.solvers.integration.methods.step_control import LEAST_FACTOR, SAFETY, SMALLEST_ERROR
 from flexure.solvers.native.kernels.ensembles.ensemble_data import Ensemble, LaneStepData
-from flexure.solvers.native.kernels.ensembles.ensemble_manifold import place_lanes
 from flexure.solvers.native.kernels.ensembles.ensemble_samples import (
     find_bends,
     sample_at_rest,
@@ -25,6 +28,7 @@ from flexure.solvers.native.kernels.ensembles.ensemble_samples import (
 from flexure.solvers.native.kernels.ensembles.ensemble_trail import close, follow
 from flexure.solvers.native.kernels.ensembles.ensemble_updates import (
     note_due,
+    place_lanes,
     run_updates,
     set_clocks,
 )

@@ -22,7 +22,7 @@ from flexure.solvers.native.language.language import (
     where,
     with_lane,
 )
-from flexure.solvers.results.measures.interpolation_nodes import (
+from flexure.solvers.results.measures.polynomials import (
     CHECK,
     CHECK_WEIGHTS,
     NODES,

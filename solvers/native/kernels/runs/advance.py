@@ -7,7 +7,7 @@ written to rows, and Python publishes after the call.
 
 from __future__ import annotations
 
-from flexure.solvers.integration.guard.resumed_step import carried_step
+from flexure.solvers.integration.guard.progress_kernel import carried_step
 from flexure.solvers.integration.guard.stiffness_detection import LOOKED_AT, SUSPICIOUS, WORTHWHILE
 from flexure.solvers.native.kernels.parts.arithmetic import (
     INFINITY,
@@ -36,20 +36,23 @@ from flexure.solvers.native.kernels.parts.output_rows import (
     TIME,
     has_room,
 )
-from flexure.solvers.native.kernels.parts.progress import CONSPICUOUS, SENSIBLE, TOO_SLOW, judge
 from flexure.solvers.native.kernels.parts.run import (
     COMPLETE,
+    CONSPICUOUS,
     DEPARTED,
     DOUBTFUL,
     INTERRUPTED,
     MOST_ROUNDS,
     PAUSED,
+    SENSIBLE,
     SLOW,
     STIFF,
+    TOO_SLOW,
     Run,
     StepData,
     SystemData,
     UpdateData,
+    judge,
 )
 from flexure.solvers.native.kernels.parts.run_samples import WitnessData
 from flexure.solvers.native.kernels.runs.run_events import (

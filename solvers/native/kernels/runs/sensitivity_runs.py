@@ -25,8 +25,17 @@ from flexure.solvers.native.kernels.parts.arithmetic import (
     smaller,
 )
 from flexure.solvers.native.kernels.parts.linear_solves import factorize, solve
-from flexure.solvers.native.kernels.parts.progress import SENSIBLE, TOO_SLOW, judge
-from flexure.solvers.native.kernels.parts.run import COMPLETE, DOUBTFUL, PAUSED, SLOW, STIFF, Run
+from flexure.solvers.native.kernels.parts.run import (
+    COMPLETE,
+    DOUBTFUL,
+    PAUSED,
+    SENSIBLE,
+    SLOW,
+    STIFF,
+    TOO_SLOW,
+    Run,
+    judge,
+)
 from flexure.solvers.native.kernels.parts.state_derivatives import (
     ColumnData,
     linearize,

@@ -33,7 +33,7 @@ from flexure.solvers.native.emission.emission import (
     depth_first,
     emit,
 )
-from flexure.solvers.native.language.llvm_values import constant
+from flexure.solvers.native.language.expressions import constant
 from flexure.solvers.native.sharing.families.value_columns import IntArray
 
 _CHEAP = 3  # times fewer operations of a condition than of all, for which computing it first pays

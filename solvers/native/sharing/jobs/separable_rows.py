@@ -14,8 +14,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from flexure.diagrams.scalars.expressions.expression import Symbol
-from flexure.solvers.native.emission.tangent_emission import DirectionPlan, Sums
-from flexure.solvers.native.emission.wide_emission import WIDTH
+from flexure.solvers.native.emission.tangent_emission import WIDTH, DirectionPlan, Sums
 from flexure.solvers.native.sharing.families.value_columns import SHIFT, IntArray
 from flexure.solvers.native.sharing.jobs.jobs import Job
 from flexure.solvers.native.sharing.jobs.shared_entries import SharedEntries

@@ -23,13 +23,23 @@ from flexure.diagrams.concurrency.warnings_and_garbage import quietly
 from flexure.diagrams.contexts.store import Store
 from flexure.diagrams.systems.layout import Layout
 from flexure.diagrams.values.arrays import FloatArray
-from flexure.diagrams.values.symbolic_values import PARAMETER, Key
-from flexure.solvers.native.emission.emission import Environment, depth_first, key_of
-from flexure.solvers.native.llvm.compilation import ModuleTexts
+from flexure.diagrams.values.symbolic_values import DISCRETE, PARAMETER, Key
+from flexure.solvers.native.emission.emission import Environment, Node, depth_first, key_of
+from flexure.solvers.native.llvm.library import ModuleTexts, care
 from flexure.solvers.native.sharing.families.diagram_walk import UnlikeError, Walk
 from flexure.solvers.native.sharing.families.families import symbols_among
 from flexure.solvers.native.sharing.families.requested_derivatives import OF_RUNS, Question
-from flexure.solvers.native.sharing.families.value_columns import INPUT_COLUMN, SHIFT, TIME_COLUMN
+from flexure.solvers.native.sharing.families.value_columns import (
+    DISCRETE_COLUMN,
+    FIXED,
+    INPUT_COLUMN,
+    RATE_COLUMN,
+    SHIFT,
+    STATE_COLUMN,
+    TIME_COLUMN,
+    Columns,
+    IntArray,
+)
 from flexure.solvers.native.sharing.jobs.code_levels import Stages, live_columns
 from flexure.solvers.native.sharing.jobs.jobs import Job, copies, separate, share
 from flexure.solvers.native.sharing.jobs.repetition import RepetitionWriter
@@ -184,3 +194,36 @@ def may_pay(store: SymbolicStore, derivatives: Sequence[Any]) -> bool:
             part = depth_first([expressions[number] for number in numbers], inputs)
             largest = max(largest, len(part))
     return largest * _SAVING < len(everything)
+
+
+def shared_values(
+    name: str, expressions: Sequence[Any], environment: Environment
+) -> ModuleTexts | None:
+    """Write a function that computes expressions of one trace; None if sharing does not pay.
+
+    The deviations of many mechanisms are as alike as their derivatives are. They are one `Job` with
+    one row, of which the parts that are alike become rows. The environment is where the inputs of
+    the trace are, and what depends on parameters alone.
+    """
+    columns = Columns(environment, 0)
+    fixed = columns.add(FIXED, 0)
+    columns.places[fixed] = 0
+
+    def code(node: Node) -> IntArray:
+        array, place = environment.places[node.index]
+        column = {"t": TIME_COLUMN, "x": STATE_COLUMN, "env": fixed}[array]
+        if node.op == "input" and key_of(node)[0][0] == DISCRETE:
+            column = DISCRETE_COLUMN
+        return np.array([(column << SHIFT) + place])
+
+    operations = depth_first(expressions, environment.places)
+    read = symbols_among([*expressions, *(arg for node in operations for arg in node.args)])
+    inputs = {node.index: code(node) for node in read if node.index in environment.places}
+    outputs = [np.array([(RATE_COLUMN << SHIFT) + k]) for k in range(len(expressions))]
+    jobs = share([Job([*expressions], inputs, outputs, np.zeros(1, dtype=np.int64))], columns.sorts)
+    if len(operations) < _SAVING * sum(job.operations for job in jobs):
+        return None
+    writer = RepetitionWriter()
+    writer.write(name, [job.placed(columns) for job in jobs])
+    text = "\n".join([*sorted(writer.declarations), *writer.texts, *writer.data.lines])
+    return ModuleTexts([text], care(len(text)), has_loops=True)

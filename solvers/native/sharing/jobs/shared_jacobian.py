@@ -29,12 +29,12 @@ from flexure.diagrams.scalars.expressions.vocabulary import CONDITIONS
 from flexure.solvers.native.emission.emission import SEED, Environment, Node, depth_first
 from flexure.solvers.native.emission.jacobian_emission import LONG
 from flexure.solvers.native.emission.tangent_emission import (
+    WIDTH,
     direction_driver,
     plan_directions,
     sums_function,
 )
-from flexure.solvers.native.emission.wide_emission import WIDTH
-from flexure.solvers.native.llvm.compilation import ModuleTexts, care
+from flexure.solvers.native.llvm.library import ModuleTexts, care
 from flexure.solvers.native.sharing.families.value_columns import (
     MOTION,
     MOVING,
@@ -47,10 +47,13 @@ from flexure.solvers.native.sharing.families.value_columns import (
 )
 from flexure.solvers.native.sharing.jobs.job_loops import PARAMETERS
 from flexure.solvers.native.sharing.jobs.jobs import Job
-from flexure.solvers.native.sharing.jobs.repetition import RepetitionWriter, spans_of
+from flexure.solvers.native.sharing.jobs.repetition import (
+    RepetitionWriter,
+    TangentRepetition,
+    spans_of,
+)
 from flexure.solvers.native.sharing.jobs.separable_rows import SeparableRows
 from flexure.solvers.native.sharing.jobs.shared_entries import SharedEntries
-from flexure.solvers.native.sharing.jobs.tangent_loops import TangentRepetition
 from flexure.solvers.tracing.compile_limits import WRITTEN
 
 #: Turns, beyond which code that is written out is faster: it computes numbers once for all turns.

@@ -11,9 +11,9 @@ import pytest
 
 import flexure as fx
 from flexure.blocks.flexures.beams.beam_law import BeamLaw
-from flexure.blocks.flexures.beams.beam_shapes import along_arc
+from flexure.blocks.flexures.beams.beam_presentation import along_arc
+from flexure.blocks.flexures.beams.beam_segment import error_across, segments_across
 from flexure.blocks.flexures.beams.tapered_beam_law import STATIONS, TaperedBeamLaw
-from flexure.blocks.flexures.beams.tapered_segment import error_across, segments_across
 from flexure.blocks.math import relative_pose, rotation_from_rotation_vector, skew
 from flexure.diagrams.values.arrays import FloatArray
 

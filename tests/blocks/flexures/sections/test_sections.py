@@ -11,7 +11,7 @@ from scipy.sparse import diags, eye, kron
 from scipy.sparse.linalg import spsolve
 
 import flexure as fx
-from flexure.blocks.flexures.sections.warping import unevenness
+from flexure.blocks.flexures.sections.polygon_constants import unevenness
 from flexure.diagrams import scalars
 from flexure.diagrams.checks.errors import ValueRefusedError
 from tests.support.tiers import for_each

@@ -10,7 +10,12 @@ import pytest
 
 import flexure as fx
 from flexure.blocks.multibody.constraints.frame_constraints import LoopJoint
-from flexure.errors import DeclarationError, EvaluationError
+from flexure.errors import (
+    DeclarationError,
+    EvaluationError,
+    UnknownNameError,
+    ValueRefusedError,
+)
 from tests.blocks.multibody.constraints.test_closed_loops import four_bar
 
 READINGS: dict[str, Callable[[fx.Plant, fx.Context], Any]] = {
@@ -182,3 +187,44 @@ def test_open_loops_are_refused_alike_whatever_is_asked(query: str) -> None:
     assert np.max(np.abs(context.get("pin.error"))) == pytest.approx(0.45)
     plant.assemble(context)
     QUERIES[query](plant, context)
+
+
+def test_an_assembly_holds_joints_or_single_coordinates_of_them() -> None:
+    """A plate on a rod of length 1: what may move follows, and the rest stays to the last bit."""
+    builder = fx.PlantBuilder("plate", gravity=(0.0, 0.0, 0.0))
+    plate = builder.add_body("plate", fx.SpatialInertia.solid_box(1.0, size=(1.0, 1.0, 1.0)))
+    joint = builder.add_joint(fx.PlanarJoint("joint", builder.world, plate))
+    ends = builder.world, (0, 0, 0), plate, (0, 0, 0)
+    builder.add_constraint(fx.constraints.DistanceConstraint("rod", *ends, distance=1.0))
+    plant = builder.build()
+    for fixed, expected in (
+        (joint.translation, None),
+        ("tree.x[joint_x]", (0.6, 0.8)),
+        (["joint.q[1]", "joint.q[2]"], (np.sqrt(0.51), 0.7)),
+        ("joint", None),
+        ((), (0.6 / np.hypot(0.6, 0.7), 0.7 / np.hypot(0.6, 0.7))),
+    ):
+        context = plant.create_default_context()
+        joint.positions.set(context, [0.6, 0.7, 0.1])
+        if expected is None:
+            with pytest.raises(EvaluationError, match="'rod'"):
+                plant.assemble(context, fixed=fixed)
+        else:
+            plant.assemble(context, fixed=fixed)
+            assert joint.positions.get(context) == pytest.approx([*expected, 0.1], abs=1e-9)
+
+
+def test_what_an_assembly_cannot_hold_is_refused() -> None:
+    builder = fx.PlantBuilder("ball")
+    ball = builder.add_body("ball", fx.SpatialInertia.solid_box(1.0, size=(1.0, 1.0, 1.0)))
+    builder.add_joint(fx.BallQuaternionJoint("joint", builder.world, ball))
+    plant = builder.build()
+    context = plant.create_default_context()
+    for fixed, kind, words in (
+        ("joint.quaternion[0]", ValueRefusedError, "the whole joint 'joint'"),
+        ("joint.angular_velocity", ValueRefusedError, "joints of 'ball' and their coordinates"),
+        ("joins", UnknownNameError, "Did you mean 'joint'"),
+        (3, ValueRefusedError, "joints and coordinates, by handle, name or path"),
+    ):
+        with pytest.raises(kind, match=words):
+            plant.assemble(context, fixed=fixed)  # type: ignore[arg-type]

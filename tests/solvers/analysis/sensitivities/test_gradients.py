@@ -19,7 +19,7 @@ from flexure.diagrams.checks.errors import (
     ValueRefusedError,
 )
 from flexure.solvers.analysis.sensitivities.adjoint_motion import AdjointMotion
-from flexure.solvers.native.programs.preconditions import UnsuitableError
+from flexure.solvers.native.programs.programs import UnsuitableError
 from tests.support.native.native import needs_llvmlite
 from tests.support.systems.simulation import relay_charger
 from tests.support.tiers import by_tier

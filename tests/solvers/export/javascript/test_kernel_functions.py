@@ -16,7 +16,7 @@ from flexure.solvers.export.javascript.kernel_functions import (
     arithmetic,
     structure_text,
 )
-from flexure.solvers.export.javascript.loops import loops_text
+from flexure.solvers.export.javascript.model_text import loops_text
 from flexure.solvers.integration.guard.progress_kernel import (
     MARKS,
     is_conspicuous,

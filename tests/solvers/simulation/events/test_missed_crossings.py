@@ -13,7 +13,7 @@ import flexure as fx
 from flexure.diagrams.checks.errors import ZenoError
 from flexure.diagrams.values.events import Direction
 from flexure.solvers.integration.methods.methods import METHOD_NAMES, is_fixed_step
-from flexure.solvers.simulation.events.zeno import PileUp
+from flexure.solvers.simulation.events.due_events import PileUp
 from tests.support.systems.simulation import TRIED_METHODS, Flow, ball, clock, method_options
 from tests.support.tiers import by_turn, crossed, thinned
 

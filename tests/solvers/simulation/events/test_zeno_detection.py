@@ -11,7 +11,7 @@ import pytest
 import flexure as fx
 from flexure.diagrams.checks.errors import ZenoError
 from flexure.diagrams.values.events import Direction
-from flexure.solvers.simulation.events.zeno import PileUp
+from flexure.solvers.simulation.events.due_events import PileUp
 from tests.support.systems.simulation import ROUNDING, ball, clock, hits, method_options
 
 # Bouncing balls ----------------------------------------------------------------------------------

@@ -13,8 +13,8 @@ import pytest
 from scipy.integrate import solve_ivp
 
 import flexure as fx
-from flexure.solvers.native.runs import call_length as strides
-from flexure.solvers.native.runs.call_length import CallLength
+from flexure.solvers.native.runs import run_memory as strides
+from flexure.solvers.native.runs.run_memory import CallLength
 from tests.support.native.native import needs_llvmlite
 
 pytestmark = pytest.mark.usefixtures("interruptible")
