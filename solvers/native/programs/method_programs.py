@@ -187,8 +187,8 @@ def sources() -> list[Path]:
     """Return the files with everything that loops are translated from, and by."""
     solvers = Path(__file__).resolve().parents[2]
     below = (
-        *("methods/projecting.py", "guard/progress_kernel.py"),
-        *("methods/step_control.py", "guard/stiffness_detection.py", "methods/tableaus.py"),
+        *("methods/projecting.py", "guard/progress_limits.py", "methods/step_control.py"),
+        *("guard/stiffness_detection.py", "methods/tableaus.py"),
     )
     below_native = [solvers / "integration" / name for name in below]
     below_native.append(solvers / "results" / "measures" / "polynomials.py")
