@@ -45,23 +45,8 @@ if TYPE_CHECKING:
     from flexure.blocks.flexures.bodies.plate_mesh import PlateMesh as PlateMesh
     from flexure.blocks.flexures.hinges.lumped_hinge import LumpedHinge as LumpedHinge
     from flexure.blocks.flexures.hinges.notch_hinge import NotchHinge as NotchHinge
-    from flexure.blocks.flexures.hinges.notches import (
-        CircularNotch as CircularNotch,
-        EllipticNotch as EllipticNotch,
-        FilletedNotch as FilletedNotch,
-        Notch as Notch,
-    )
     from flexure.blocks.flexures.sections.fatigue import Fatigue as Fatigue
     from flexure.blocks.flexures.sections.materials import Material as Material
-    from flexure.blocks.flexures.sections.rectangle_section import (
-        RectangleSection as RectangleSection,
-    )
-    from flexure.blocks.flexures.sections.sections import (
-        CircleSection as CircleSection,
-        GeneralSection as GeneralSection,
-        Section as Section,
-        TubeSection as TubeSection,
-    )
     from flexure.blocks.forces.between_points.one_sided_spring import (
         Bumper as Bumper,
         Cable as Cable,
@@ -83,15 +68,19 @@ if TYPE_CHECKING:
     from flexure.blocks.forces.on_joints.compliant_coupling import (
         CompliantCoupling as CompliantCoupling,
     )
-    from flexure.blocks.forces.on_joints.door_hinge import DoorHinge as DoorHinge
-    from flexure.blocks.forces.on_joints.hinge_law import DoorHingeConfig as DoorHingeConfig
-    from flexure.blocks.forces.on_joints.joint_friction import JointFriction as JointFriction
-    from flexure.blocks.forces.on_joints.joint_spring import JointSpring as JointSpring
-    from flexure.blocks.forces.on_joints.joint_stop import JointStop as JointStop
-    from flexure.blocks.forces.on_joints.stick_slip_friction import (
+    from flexure.blocks.forces.on_joints.door_hinge import (
+        DoorHinge as DoorHinge,
+        DoorHingeConfig as DoorHingeConfig,
+    )
+    from flexure.blocks.forces.on_joints.joint_friction import (
+        JointFriction as JointFriction,
         StickSlipFriction as StickSlipFriction,
     )
-    from flexure.blocks.forces.on_joints.tabulated_spring import TabulatedSpring as TabulatedSpring
+    from flexure.blocks.forces.on_joints.joint_spring import (
+        JointSpring as JointSpring,
+        TabulatedSpring as TabulatedSpring,
+    )
+    from flexure.blocks.forces.on_joints.joint_stop import JointStop as JointStop
     from flexure.blocks.linear_systems.continuous import (
         FilteredDerivative as FilteredDerivative,
         FirstOrderLag as FirstOrderLag,
@@ -116,38 +105,16 @@ if TYPE_CHECKING:
     from flexure.blocks.models.urdf.urdf import load_urdf as load_urdf
     from flexure.blocks.models.urdf.urdf_writing import save_urdf as save_urdf
     from flexure.blocks.multibody import (
-        Actuator as Actuator,
         Body as Body,
-        BodyForceElement as BodyForceElement,
         BodyShape as BodyShape,
-        CamFollower as CamFollower,
-        Coupling as Coupling,
-        DistanceConstraint as DistanceConstraint,
-        EnergyLedger as EnergyLedger,
-        EnergyTotals as EnergyTotals,
-        ForceElement as ForceElement,
         Frame as Frame,
-        GearPair as GearPair,
         GravityCompensation as GravityCompensation,
-        HolonomicConstraint as HolonomicConstraint,
         InverseDynamics as InverseDynamics,
-        Joint as Joint,
-        JointForceElement as JointForceElement,
-        KnifeEdge as KnifeEdge,
-        Limit as Limit,
-        LoopJoint as LoopJoint,
         MultibodyForces as MultibodyForces,
-        MultibodyTree as MultibodyTree,
         Plant as Plant,
         PlantBuilder as PlantBuilder,
-        PointOnLine as PointOnLine,
-        PointOnPlane as PointOnPlane,
-        PrescribedMotion as PrescribedMotion,
         RigidStop as RigidStop,
-        RollingDisk as RollingDisk,
-        RollingSphere as RollingSphere,
         SpatialInertia as SpatialInertia,
-        VelocityConstraint as VelocityConstraint,
         check_passivity as check_passivity,
     )
     from flexure.blocks.multibody.joints.ball import (
@@ -195,7 +162,6 @@ if TYPE_CHECKING:
     )
     from flexure.blocks.signals.recorded import Recorded as Recorded
     from flexure.blocks.signals.sinks import (
-        Log as Log,
         Printer as Printer,
         StopWhen as StopWhen,
         Terminator as Terminator,

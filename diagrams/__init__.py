@@ -38,6 +38,5 @@ if TYPE_CHECKING:
         ContinuousState as ContinuousState,
         DiscreteState as DiscreteState,
     )
-    from flexure.diagrams.values.tables import Table as Table
 else:
     __getattr__, __dir__ = on_demand(__name__, imported_names(__file__, __name__))

@@ -68,7 +68,10 @@ DEFAULT_LINKS.clear()  # links to Python's own types would need its site during 
 numpydoc_xref_ignore = "all"
 numpydoc_xref_aliases = {
     name: f"{module.__name__}.{name}"
-    for module in (flexure, flexure.errors, flexure.fitting, flexure.laws)
+    for module in (
+        *(flexure.constraints, flexure.diagrams, flexure.errors, flexure.fitting, flexure.kinds),
+        *(flexure.laws, flexure.results, flexure.sections, flexure),  # whose pages come first
+    )
     for name in module.__all__
     if isinstance(getattr(module, name), type)
 }

@@ -70,11 +70,12 @@ def _is_in(module: str, room: str) -> bool:
 
 
 def groups_of(page: str) -> dict[str, list[str]]:
-    """Return the names of a page of the reference by its headings, ``TIME`` apart."""
+    """Return the names of a page by its headings, ``TIME`` and names in other modules apart."""
     groups: dict[str, list[str]] = {}
     for table in tables():
         if table.page == page:
-            groups.setdefault(table.heading, []).extend(table.names)
+            names = [name for name in table.names if "." not in name]
+            groups.setdefault(table.heading, []).extend(names)
     return groups
 
 
@@ -124,9 +125,8 @@ def setup(app: Sphinx) -> dict[str, bool]:
 
         def run(self) -> list[nodes.Node]:
             page, _, heading = self.arguments[0].partition(" ")
-            names = [name for name in groups_of(page)[heading] if "." not in name]
             self.options["nosignatures"] = None
-            self.content = StringList(names, source="names-of")
+            self.content = StringList(groups_of(page)[heading], source="names-of")
             return list(super().run())
 
     app.add_directive("public-names", PublicNames)

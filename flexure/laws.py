@@ -20,17 +20,13 @@ if TYPE_CHECKING:
     from flexure.blocks.forces.between_points.one_sided_spring import (
         OneSidedSpringLaw as OneSidedSpringLaw,
     )
-    from flexure.blocks.forces.between_points.spring_damper_law import (
+    from flexure.blocks.forces.between_points.spring_damper import (
         SpringDamperLaw as SpringDamperLaw,
     )
     from flexure.blocks.forces.bushings.bushing_law import (
         BushingLaw as BushingLaw,
-        RollPitchYawBushingLaw as RollPitchYawBushingLaw,
-    )
-    from flexure.blocks.forces.bushings.general_bushing_law import (
         GeneralBushingLaw as GeneralBushingLaw,
-    )
-    from flexure.blocks.forces.bushings.gimbal_free_bushing_law import (
+        RollPitchYawBushingLaw as RollPitchYawBushingLaw,
         RotationVectorBushingLaw as RotationVectorBushingLaw,
     )
     from flexure.blocks.forces.bushings.halfway_law import HalfwayLaw as HalfwayLaw
@@ -45,15 +41,15 @@ if TYPE_CHECKING:
         CoordinateLaw as CoordinateLaw,
         hunt_crossley_damping as hunt_crossley_damping,
     )
-    from flexure.blocks.forces.on_joints.hinge_law import HingeLaw as HingeLaw
+    from flexure.blocks.forces.on_joints.door_hinge import HingeLaw as HingeLaw
     from flexure.blocks.forces.on_joints.joint_friction import (
         FrictionLaw as FrictionLaw,
         SlidingLaw as SlidingLaw,
     )
-    from flexure.blocks.forces.on_joints.joint_spring import SpringLaw as SpringLaw
-    from flexure.blocks.forces.on_joints.joint_stop import StopLaw as StopLaw
-    from flexure.blocks.forces.on_joints.tabulated_spring import (
+    from flexure.blocks.forces.on_joints.joint_spring import (
+        SpringLaw as SpringLaw,
         TabulatedSpringLaw as TabulatedSpringLaw,
     )
+    from flexure.blocks.forces.on_joints.joint_stop import StopLaw as StopLaw
 else:
     __getattr__, __dir__ = on_demand(__name__, imported_names(__file__, "flexure"), root="flexure")

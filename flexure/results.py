@@ -10,9 +10,11 @@ from flexure.diagrams.interface.lazy_names import imported_names, on_demand
 
 if TYPE_CHECKING:
     from flexure.blocks.multibody import PassivityReport as PassivityReport
+    from flexure.blocks.signals.sinks import Log as Log
+    from flexure.diagrams.values.tables import Table as Table
     from flexure.solvers.analysis.frequency.margins import Margins as Margins
-    from flexure.solvers.analysis.frequency.norms import Norms as Norms
-    from flexure.solvers.analysis.frequency.passivity_indices import (
+    from flexure.solvers.analysis.frequency.norms import (
+        Norms as Norms,
         PassivityIndices as PassivityIndices,
     )
     from flexure.solvers.analysis.frequency.root_locus import RootLocus as RootLocus

@@ -32,16 +32,14 @@ if TYPE_CHECKING:
         rotation_vector_from_quaternion as rotation_vector_from_quaternion,
         rotation_vector_from_rotation as rotation_vector_from_rotation,
     )
-    from flexure.blocks.math.rotations import (
-        rotation_about as rotation_about,
-        x_rotation as x_rotation,
-        y_rotation as y_rotation,
-        z_rotation as z_rotation,
-    )
     from flexure.blocks.math.transforms import (
         RigidTransform as RigidTransform,
         compose_transforms as compose_transforms,
         invert_transform as invert_transform,
+        rotation_about as rotation_about,
+        x_rotation as x_rotation,
+        y_rotation as y_rotation,
+        z_rotation as z_rotation,
     )
 else:
     __getattr__, __dir__ = on_demand(__name__, imported_names(__file__, "flexure"), root="flexure")

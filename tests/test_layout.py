@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import os
 import shutil
@@ -11,12 +12,14 @@ import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
+import networkx as nx
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 FOLDERS = ("blocks", "diagrams", "solvers")
 MOST_LINES = 600
 MOST_FILES = 15
+MOST_IN_A_CIRCLE = 8  # files that know each other, imports for types included
 LINKS_AS_GIT_WRITES_THEM_WITHOUT_SYMLINKS = {folder: f"../{folder}" for folder in FOLDERS}
 
 IMPORT_EVERYTHING = """
@@ -102,7 +105,7 @@ def test_building_and_running_a_divided_leaf_loads_no_slow_package() -> None:
         "tip = builder.add_body('tip', fx.SpatialInertia(1.0, [0, 0, 0], [1, 1, 1]))\n"
         "joint = builder.add_joint(fx.PlanarJoint('joint', builder.world, tip))\n"
         "joint.default_positions = [0.1, 0.0, 0.0]\n"
-        "section = fx.RectangleSection(width=0.01, thickness=0.001)\n"
+        "section = fx.sections.RectangleSection(width=0.01, thickness=0.001)\n"
         "leaf = fx.Beam('leaf', builder.world, tip, section=section, length=0.1,\n"
         "               material=fx.Material(2e11, poissons_ratio=0.3, density=7800.0),\n"
         "               planar=True, segments=4)\n"
@@ -183,6 +186,30 @@ def test_no_room_is_crowded() -> None:
     assert len(rooms) > 100
     files = {room: sum(file.is_file() for file in room.iterdir()) for room in rooms}
     assert {str(room): count for room, count in files.items() if count > MOST_FILES} == {}
+
+
+def imports_of(module: str) -> Iterator[str]:
+    """Name the modules of ours that one imports when it is loaded, or for its types."""
+    tree = ast.parse((ROOT / f"{module.replace('.', '/')}.py").read_text(encoding="utf-8"))
+    parts: list[ast.AST] = [tree]
+    while parts:
+        part = parts.pop()
+        if isinstance(part, ast.ImportFrom) and part.module is not None and not part.level:
+            yield from (f"{part.module}.{name.name}" for name in part.names)
+            yield part.module
+        if not isinstance(part, ast.FunctionDef):
+            parts.extend(ast.iter_child_nodes(part))
+
+
+def test_few_files_know_each_other() -> None:
+    modules = [
+        name for name in modules_in_the_tree() if (ROOT / f"{name.replace('.', '/')}.py").exists()
+    ]
+    known = set(modules)
+    arrows = nx.DiGraph((one, other) for one in modules for other in known & {*imports_of(one)})
+    assert len(arrows) > 600
+    circles = [sorted(circle) for circle in nx.strongly_connected_components(arrows)]
+    assert [circle for circle in circles if len(circle) > MOST_IN_A_CIRCLE] == []
 
 
 def test_changes_of_the_code_that_tests_are_to_notice_name_what_is_there() -> None:

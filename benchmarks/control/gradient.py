@@ -79,14 +79,14 @@ def rows(rounds: int) -> list[Row]:
         return metric(fx.simulate(chain, HORIZON, **options))
 
     def backward() -> object:
-        return fx.gradient(metric, chain, HORIZON, ways, **options)
+        return fx.gradient(chain, metric, ways, HORIZON, **options)
 
     def repeating() -> object:
         with patch.object(gradients, "_MOST_STATES", 0.0):
             return backward()
 
     def forward() -> object:
-        return fx.parameter_sensitivity(chain, 0.01 * HORIZON, few, **options)
+        return fx.parameter_sensitivity(chain, few, 0.01 * HORIZON, **options)
 
     runs = (plain, measured, backward, forward, repeating)
     for run in runs:

@@ -91,7 +91,7 @@ def ours(assembly: Assembly) -> dict[str, Array]:
         "motion": our_side.motion(assembly, moving, TIMES),
     }
     if not assembly.planar:
-        plant = our_side.build(assembly, AT_REST, fx.GeneralSection)
+        plant = our_side.build(assembly, AT_REST, fx.sections.GeneralSection)
         found["statics, twist shortens"] = our_side.static_positions(assembly, plant)
     return found
 

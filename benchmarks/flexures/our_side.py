@@ -10,7 +10,7 @@ import flexure as fx
 from benchmarks.flexures.assemblies import Array, Assembly
 
 
-class PlainSection(fx.GeneralSection):
+class PlainSection(fx.sections.GeneralSection):
     """A section of beams whose fibers are not stretched where they are twisted.
 
     Those of our beams become helices away from the axis, which makes beams shorter, by
@@ -28,7 +28,7 @@ class PlainSection(fx.GeneralSection):
         return 0.0 * self.area
 
 
-def build(assembly: Assembly, segments: int, section: type[fx.GeneralSection]) -> fx.Plant:
+def build(assembly: Assembly, segments: int, section: type[fx.sections.GeneralSection]) -> fx.Plant:
     """Return the plant of an assembly, whose input ``load`` is the load on the last body."""
     builder = fx.PlantBuilder(assembly.name.replace(" ", "_"), gravity=(0.0, 0.0, 0.0))
     bodies = []

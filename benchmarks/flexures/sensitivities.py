@@ -74,7 +74,7 @@ def motion_row(segments: int, rounds: int) -> Row:
 
     def derived() -> object:
         return fx.parameter_sensitivity(
-            made, HORIZON, ways, context=context, method="ESDIRK4", rtol=RTOL
+            made, ways, HORIZON, context=context, method="ESDIRK4", rtol=RTOL
         )
 
     columns = in_rounds([lambda: seconds(derived), lambda: seconds(plain)], rounds)
@@ -99,7 +99,7 @@ def short_motion() -> Callable[[], object]:
     """Return the motion of a leaf in one segment."""
     made, context = leaf(1)
     ways = ["leaf0.thickness", "leaf0.damping_time"]
-    return lambda: fx.parameter_sensitivity(made, SHORT, ways, context=context, rtol=RTOL)
+    return lambda: fx.parameter_sensitivity(made, ways, SHORT, context=context, rtol=RTOL)
 
 
 def lag_fit() -> Callable[[], object]:

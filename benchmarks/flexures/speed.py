@@ -240,7 +240,7 @@ def plant(case: Case, segments: int, *, planar: bool = True) -> Any:
                 f"leaf{k}",
                 builder.add_frame(f"foot{k}", builder.world, (0.0, y, 0.0)),
                 builder.add_frame(f"top{k}", body, (0.0, y, 0.0)),
-                section=fx.RectangleSection(width=case.width, thickness=case.thickness),
+                section=fx.sections.RectangleSection(width=case.width, thickness=case.thickness),
                 material=fx.Material(case.E, poissons_ratio=0.3, density=case.density),
                 length=case.length,
                 shear=False,

@@ -39,7 +39,9 @@ def build(loop: Loop) -> tuple[fx.Plant, fx.Context]:
         if closing.kind == "rod":
             distance = float(np.linalg.norm(q - p))
             builder.add_constraint(
-                fx.DistanceConstraint(f"closing{k}", F, (0, 0, 0), M, (0, 0, 0), distance)
+                fx.constraints.DistanceConstraint(
+                    f"closing{k}", F, (0, 0, 0), M, (0, 0, 0), distance
+                )
             )
         else:
             joint = fx.BallQuaternionJoint if closing.kind == "ball" else fx.WeldJoint

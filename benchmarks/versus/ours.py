@@ -112,7 +112,7 @@ class Ball(fx.LeafSystem):
         self.g = self.declare_numeric_parameter("g", w.g, unit="m/s^2")
         self.restitution = self.declare_numeric_parameter("restitution", w.restitution)
         self.x = self.declare_continuous_state(q=1, v=1, default=w.initial)
-        self.declare_unrestricted_update(self.bounce, fx.Witness(self.height, "falling"))
+        self.declare_unrestricted_update(self.bounce, fx.diagrams.Witness(self.height, "falling"))
 
     def height(self, context: Any) -> Any:
         """Return the height above the floor."""

@@ -68,7 +68,6 @@ from flexure.blocks.math.rotation_vectors import (
     rotation_vector_rate_matrix,
     rotation_vector_velocity_matrix,
 )
-from flexure.blocks.math.rotations import rotation_about, x_rotation, y_rotation, z_rotation
 from flexure.blocks.math.spatial import (
     motion_cross_force,
     motion_cross_motion,
@@ -83,7 +82,11 @@ from flexure.blocks.math.transforms import (
     compose_transforms,
     invert_transform,
     relative_pose,
+    rotation_about,
     transform_point,
+    x_rotation,
+    y_rotation,
+    z_rotation,
 )
 from flexure.blocks.math.vectors import cross, dot, skew
 

@@ -44,4 +44,4 @@ from flexure.blocks.multibody.plants.passivity import (
 )
 from flexure.blocks.multibody.plants.plant import Plant as Plant
 from flexure.blocks.multibody.plants.plant_builder import PlantBuilder as PlantBuilder
-from flexure.blocks.multibody.trees.actuator import Actuator as Actuator
+from flexure.blocks.multibody.trees.tree_inputs import Actuator as Actuator

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from flexure.blocks.signals.argument_shapes import common_size, numbers, one_of, refusal
-from flexure.blocks.signals.waveforms import Chirp, Sine, Square, first_after
+from flexure.blocks.signals.waveforms import first_after
 from flexure.diagrams.systems.leaf import LeafSystem
 from flexure.diagrams.systems.ports import TIME
 from flexure.diagrams.values.arrays import Array, FloatArray, freeze, show
@@ -23,8 +23,6 @@ from flexure.diagrams.values.handles import Handle
 
 if TYPE_CHECKING:
     from flexure.diagrams.contexts.context import Context
-
-__all__ = ["Chirp", "Constant", "Ramp", "Sine", "Square", "Step", "TimeFunction", "Trajectory"]
 
 
 class Constant(LeafSystem):

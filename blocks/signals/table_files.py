@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
+from flexure.diagrams.checks.arguments import import_extra
 from flexure.diagrams.checks.errors import FlexureError, ValueRefusedError, suggestion
-from flexure.diagrams.checks.extras import import_extra
 
 #: Formats by the ends of names; every other name is that of a CSV file.
 FORMATS = ".csv, .npz, .mat, .parquet, .arrow or .feather"

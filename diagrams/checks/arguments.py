@@ -1,7 +1,8 @@
-"""Checks of arguments, with uniform error messages: what is expected, and what was passed."""
+"""Checks of arguments, with uniform error messages, and optional packages."""
 
 from __future__ import annotations
 
+import importlib
 import os
 import re
 from collections.abc import Collection, Container, Iterable, Mapping
@@ -11,6 +12,7 @@ import numpy as np
 
 from flexure.diagrams.checks.errors import (
     FlexureError,
+    MissingExtraError,
     UnknownNameError,
     ValueRefusedError,
     quoted,
@@ -173,3 +175,16 @@ def check_axes(ax: Any, attempt: str) -> None:
     """Refuse what cannot be drawn into; None asks for axes of its own."""
     fits = ax is None or are_axes(ax)
     require(fits, ax, attempt, "ax to be Axes of Matplotlib that are in a figure, or None")
+
+
+def import_extra(name: str, extra: str = "data", attempt: str = "Cannot convert the result") -> Any:
+    """Import an optional package of an extra."""
+    try:
+        return importlib.import_module(name)
+    except ImportError as error:
+        raise MissingExtraError(
+            f"{attempt} with {name}",
+            expected=f"the package {name}",
+            found="none installed",
+            remedy=f"Install it with: pip install 'flexure[{extra}]'",
+        ) from error

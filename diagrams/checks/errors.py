@@ -35,28 +35,6 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-__all__ = [
-    "AlgebraicLoopError",
-    "ContextError",
-    "ContextFileError",
-    "DeclarationError",
-    "EvaluationError",
-    "ExecutorError",
-    "FlexureError",
-    "MissingExtraError",
-    "NativeCodeError",
-    "NoProgressError",
-    "NonFiniteError",
-    "RecordFileError",
-    "SimulationError",
-    "StepSizeError",
-    "TraceError",
-    "UnknownNameError",
-    "ValueRefusedError",
-    "WiringError",
-    "ZenoError",
-]
-
 
 class FlexureError(Exception):
     """Base of all errors that Flexure raises on purpose.

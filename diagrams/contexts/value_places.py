@@ -155,7 +155,8 @@ def find_place(system: System, way: Way, takes: Callable[[Any], bool] | None = N
     """
     if not isinstance(way, str):
         if isinstance(way, Located):
-            return way.place
+            place: Place = way.place
+            return place
         if isinstance(way, Handle):
             return Place.of(way)
         raise _no_way(way)

@@ -6,7 +6,6 @@ it takes to import them all.
 
 from __future__ import annotations
 
-import ast
 import re
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -31,7 +30,7 @@ def imported_names(file: str, package: str) -> dict[str, str]:
     The file has the imports ``X as X`` from the package in its block ``if TYPE_CHECKING:``. The
     table has, by the name of each module in the package, the names with spaces between them.
     """
-    source = Path(file).read_text("utf-8").partition("\nif TYPE_CHECKING:\n")[2]
+    source = Path(file).read_text("utf-8").partition("TYPE_CHECKING:\n")[2].partition("\nelse:")[0]
     line = re.compile(
         rf"^    from {re.escape(package)}\.(\S+) import (?:\(([^)]*)\)|(.+))$", re.MULTILINE
     )
@@ -120,13 +119,11 @@ def _where(package: str, name: str, homes: Iterable[str], elsewhere: Sequence[st
 
 
 def _offered(module: str) -> list[str]:
-    """Return the ``__all__`` of a module, from its file where that spells it, else by import."""
+    """Return the public names of a module, from its file where that spells them, else by import."""
     spec = find_spec(module)
-    tree = ast.parse(Path(spec.origin).read_text("utf-8") if spec and spec.origin else "")
-    for each in tree.body:
-        if isinstance(each, ast.Assign) and isinstance(each.value, ast.List):
-            return list(ast.literal_eval(each.value))
-    return list(import_module(module).__all__)
+    text = Path(spec.origin).read_text("utf-8") if spec and spec.origin else ""
+    spelled = re.findall(r'\b(\w+)(?: as \1\b|"[],])', text)
+    return spelled or list(import_module(module).__all__)
 
 
 def _defines(kind: type, name: str) -> bool:

@@ -46,7 +46,6 @@ poissons_ratio: nu
 at: step_time
 to: final_value
 frequency: freq frequencies omega
-frequencies: freq frequency omega
 numerator: num
 denominator: den
 kp: Kp
@@ -79,6 +78,19 @@ def refuse_unknown(function: str, given: Iterable[str], options: Collection[str]
             raise unknown_option(function, word, options)
 
 
+def shows_options_of(kind: type, names: Collection[str]) -> Callable[[_F], _F]:
+    """Let the signature of a function show, for its ``**options``, those of a constructor."""
+
+    def showing(function: _F) -> _F:
+        own = inspect.signature(function)
+        options = inspect.signature(kind).parameters
+        shown = [*[*own.parameters.values()][:-1], *(options[n] for n in options if n in names)]
+        function.__signature__ = own.replace(parameters=shown)  # type: ignore[attr-defined]
+        return function
+
+    return showing
+
+
 def answers_other_words(function: _F) -> _F:
     """Let a function name its own option when it is called with another word or without one."""
     code = function.__code__
@@ -90,8 +102,8 @@ def answers_other_words(function: _F) -> _F:
             _check(name, function, named)
         if len(args) > most and code.co_kwonlyargcount:
             raise TypeError(
-                f"{name}() takes {most} positional arguments but {len(args)} were given: give "
-                f"{code.co_varnames[most]!r} and what follows by name"
+                f"{name}() takes {most} positional argument{'s' * (most != 1)} but {len(args)} "
+                f"were given: give {code.co_varnames[most]!r} and what follows by name"
             )
         return function(*args, **named)
 

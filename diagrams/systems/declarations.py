@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from flexure.diagrams.checks.errors import DeclarationError
+from flexure.diagrams.interface.option_names import answers_other_words
 from flexure.diagrams.systems.ports import (
     CacheEntry,
     Calculation,
@@ -210,6 +211,7 @@ class DeclaringSystem(System):
 
     # State --------------------------------------------------------------------------------------
 
+    @answers_other_words
     def declare_continuous_state(
         self,
         *,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from flexure.diagrams.checks.arguments import check_axes
 from flexure.diagrams.checks.errors import UnknownNameError, suggestion
@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     import networkx as nx
     from matplotlib.axes import Axes
 
-    from flexure.diagrams.drawing.arrangement.content import Shown
+#: Which ports a drawing shows: those that something uses, or all.
+ShownPorts: TypeAlias = Literal["used", "all"]
 
 
 class Diagram(System):
@@ -210,7 +211,7 @@ class Diagram(System):
         depth: int = 1,
         ax: Axes | None = None,
         path: str | Path | None = None,
-        ports: Shown = "used",
+        ports: ShownPorts = "used",
     ) -> Axes:
         """Draw the diagram with Matplotlib.
 
@@ -237,26 +238,26 @@ class Diagram(System):
         check_axes(ax, f"Cannot draw '{self.label}'")
         return saved(plot(self, depth=depth, ax=ax, ports=ports), path)
 
-    def to_svg(self, depth: int = 1, ports: Shown = "used") -> str:
+    def to_svg(self, depth: int = 1, ports: ShownPorts = "used") -> str:
         """Return the drawing as SVG text; the options are those of `plot`."""
         from flexure.diagrams.drawing.formats.svg import to_svg
 
         return to_svg(self, depth=depth, ports=ports)
 
-    def save_svg(self, path: str | Path, depth: int = 1, ports: Shown = "used") -> None:
+    def save_svg(self, path: str | Path, depth: int = 1, ports: ShownPorts = "used") -> None:
         """Write the drawing as an SVG file; the options are those of `plot`."""
         text = self.to_svg(depth, ports)
         with replacing(path) as file:
             file.write(text)
 
-    def to_dot(self, depth: int = 1, ports: Shown = "used") -> str:
+    def to_dot(self, depth: int = 1, ports: ShownPorts = "used") -> str:
         """Return the diagram in the language of Graphviz; the options are those of `plot`."""
         from flexure.diagrams.drawing.formats.dot import to_dot
 
         return to_dot(self, depth=depth, ports=ports)
 
-    def to_mermaid(self, depth: int = 1, ports: Shown = "used") -> str:
+    def to_mermaid(self, depth: int = 1, ports: ShownPorts = "used") -> str:
         """Return the diagram as a Mermaid flowchart; the options are those of `plot`."""
-        from flexure.diagrams.drawing.formats.mermaid import to_mermaid
+        from flexure.diagrams.drawing.formats.dot import to_mermaid
 
         return to_mermaid(self, depth=depth, ports=ports)

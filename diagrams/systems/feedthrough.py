@@ -7,7 +7,7 @@ inputs, and on some of its cache entries. The input part is the direct feedthrou
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 from flexure.diagrams import scalars
 from flexure.diagrams.concurrency.warnings_and_garbage import quietly
@@ -25,9 +25,6 @@ from flexure.diagrams.values.kinds import (
 )
 from flexure.diagrams.values.state import AbstractState, ContinuousState, DiscreteState
 from flexure.diagrams.values.symbolic_values import OutOfReach, symbols_for, unreadable
-
-if TYPE_CHECKING:
-    from flexure.diagrams.systems.leaf import LeafSystem
 
 _KINDS = {
     symbolic_values.TIME: TIME_KIND,
@@ -106,7 +103,7 @@ class Probe:
     another context of symbols. Values that are no numbers cannot be followed: reading one gives up.
     """
 
-    def __init__(self, leaf: LeafSystem) -> None:
+    def __init__(self, leaf: Any) -> None:
         self.system = leaf
         self.store = self
         self.opaque = False  # whether something was read that no symbol stands for

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
@@ -19,11 +19,7 @@ from flexure.diagrams.values.arrays import (
     equal,
     protect,
 )
-from flexure.diagrams.values.handles import Handle, require_context
-
-if TYPE_CHECKING:
-    from flexure.diagrams.contexts.context import Context
-    from flexure.diagrams.systems.system import System
+from flexure.diagrams.values.handles import ContextLike, Handle, require_context
 
 #: The prerequisite "time", beside handles of states, inputs and cache entries.
 TIME: Literal["time"] = "time"
@@ -48,7 +44,7 @@ class Port(Handle):
 
     def __init__(
         self,
-        system: System,
+        system: Any,
         name: str,
         index: int,
         size: int | None,
@@ -102,7 +98,7 @@ class InputPort(Port):
 
     def __init__(
         self,
-        system: System,
+        system: Any,
         name: str,
         index: int,
         size: int | None,
@@ -119,7 +115,7 @@ class InputPort(Port):
             else self.check(default, f"Cannot declare input port '{self.full_name}'")
         )
 
-    def __call__(self, context: Context) -> Array:
+    def __call__(self, context: ContextLike) -> Array:
         """Return the value at the port; vectors are read-only.
 
         Raises
@@ -127,13 +123,13 @@ class InputPort(Port):
         EvaluationError
             When nothing is connected to the port and no value is fixed.
         """
-        if context.system is not self.system:
-            context = context.find(self.system, self)
-        return context.read_input(self.index)
+        own: Any = context if context.system is self.system else context.find(self.system, self)
+        value: Array = own.read_input(self.index)
+        return value
 
     eval = Handle._checked_call
 
-    def fix(self, context: Context, value: Any) -> None:
+    def fix(self, context: ContextLike, value: Any) -> None:
         """Fix the value of a port that no block feeds.
 
         Raises
@@ -145,15 +141,15 @@ class InputPort(Port):
         """
         attempt = f"Cannot fix input port '{self.full_name}'"
         require_context(context, f"input port '{self.full_name}'")
-        context = context.find(self.system, self)
-        if not context.input_is_free(self.index):
+        own = context.find(self.system, self)
+        if not own.input_is_free(self.index):
             raise ContextError(
                 attempt,
                 expected="a port that is fed from outside of the root diagram",
-                found=f"a connection from '{context.input_source_name(self.index)}'",
+                found=f"a connection from '{own.input_source_name(self.index)}'",
                 remedy="Fix the ports of the root diagram, or change the wiring",
             )
-        context.write_input(self.index, self.check(value, attempt))
+        own.write_input(self.index, self.check(value, attempt))
 
     def check(self, value: Any, attempt: str) -> Any:
         """Return a frozen copy of ``value`` when it fits the port, else raise."""
@@ -248,7 +244,7 @@ class CacheEntry(Computed):
 
     def __init__(
         self,
-        system: System,
+        system: Any,
         name: str,
         index: int,
         calc: Calculation,
@@ -258,12 +254,12 @@ class CacheEntry(Computed):
         super().__init__(system, name, index, doc)
         self._adopt(calc, prerequisites)
 
-    def __call__(self, context: Context) -> Any:
+    def __call__(self, context: ContextLike) -> Any:
         """Return the value, computed at most once per change of its prerequisites."""
         leaf: Any = context if context.system is self.system else self._leaf(context)
         return leaf.store.value(leaf.entry_base + self.index)
 
-    def eval(self, context: Context) -> Any:
+    def eval(self, context: ContextLike) -> Any:
         """Return the value in ``context``, which is the root context or the block's own."""
         is_own = getattr(context, "system", None) is self.system
         leaf: Any = context if is_own else self._leaf(context)
@@ -294,13 +290,12 @@ class OutputPort(Port):
         """The port of a leaf that computes the value."""
         raise NotImplementedError
 
-    def __call__(self, context: Context) -> Any:
+    def __call__(self, context: ContextLike) -> Any:
         """Return the value of the port; vectors are read-only."""
-        if context.system is not self.system:
-            context = context.find(self.system, self)
-        return context.store.value(context.output_slot(self.index))
+        own: Any = context if context.system is self.system else context.find(self.system, self)
+        return own.store.value(own.output_slot(self.index))
 
-    def eval(self, context: Context) -> Any:
+    def eval(self, context: ContextLike) -> Any:
         """Return the value in ``context``, which is the root context or the block's own.
 
         Raises
@@ -309,8 +304,8 @@ class OutputPort(Port):
             When no motion can begin with the values that it depends on, as of an open loop.
         """
         require_context(context, f"{self.what} '{self.full_name}'")
-        context = context.find(self.system, self)
-        return context.store.asked(context.output_slot(self.index))
+        own = context.find(self.system, self)
+        return own.store.asked(own.output_slot(self.index))
 
 
 class LeafOutputPort(OutputPort, Computed):
@@ -318,7 +313,7 @@ class LeafOutputPort(OutputPort, Computed):
 
     def __init__(
         self,
-        system: System,
+        system: Any,
         name: str,
         index: int,
         size: int | None,
@@ -356,7 +351,7 @@ class LeafOutputPort(OutputPort, Computed):
 class ExportedInputPort(InputPort):
     """An input port of a diagram, passed on to ports of its blocks."""
 
-    def __init__(self, system: System, name: str, index: int, targets: Sequence[InputPort]) -> None:
+    def __init__(self, system: Any, name: str, index: int, targets: Sequence[InputPort]) -> None:
         first = targets[0]
         agree = all(equal(target.default, first.default) for target in targets)
         default = first.default if agree else None
@@ -376,7 +371,7 @@ class ExportedInputPort(InputPort):
 class ExportedOutputPort(OutputPort):
     """An output port of a diagram: a port of one of its blocks under another name."""
 
-    def __init__(self, system: System, name: str, index: int, source: OutputPort) -> None:
+    def __init__(self, system: Any, name: str, index: int, source: OutputPort) -> None:
         super().__init__(
             system,
             name,

@@ -48,10 +48,10 @@ class Terminate:
     >>> class Timer(fx.LeafSystem):
     ...     def __init__(self, name):
     ...         super().__init__(name)
-    ...         self.declare_publish(self.ring, fx.Periodic(1.0, offset=2.0))
+    ...         self.declare_publish(self.ring, fx.diagrams.Periodic(1.0, offset=2.0))
     ...
     ...     def ring(self, context):
-    ...         return fx.Terminate("time is over")
+    ...         return fx.diagrams.Terminate("time is over")
     >>> fx.simulate(Timer("timer"), 10.0).context.time
     2.0
     """
@@ -79,7 +79,7 @@ class Periodic:
     Examples
     --------
     >>> import flexure as fx
-    >>> trigger = fx.Periodic(0.1, offset=0.05)
+    >>> trigger = fx.diagrams.Periodic(0.1, offset=0.05)
     >>> trigger.period, trigger.offset
     (0.1, 0.05)
     """
@@ -149,7 +149,7 @@ class PerStep:
     --------
     >>> import flexure as fx
     >>> log = fx.VectorLog("log", size=1, triggers=["per_step"])
-    >>> isinstance(log.events[0].trigger, fx.PerStep)
+    >>> isinstance(log.events[0].trigger, fx.diagrams.PerStep)
     True
     """
 
@@ -169,7 +169,7 @@ class Initialization:
     >>> class Hello(fx.LeafSystem):
     ...     def __init__(self, name):
     ...         super().__init__(name)
-    ...         self.declare_publish(self.greet, fx.Initialization())
+    ...         self.declare_publish(self.greet, fx.diagrams.Initialization())
     ...
     ...     def greet(self, context):
     ...         print(f"starting at {context.time:g} s")
@@ -224,7 +224,7 @@ class Witness:
     ...     def __init__(self, name):
     ...         super().__init__(name)
     ...         self.state = self.declare_continuous_state(q=1, default=[1.0])
-    ...         self.declare_publish(self.stop, fx.Witness(self.height, "falling"))
+    ...         self.declare_publish(self.stop, fx.diagrams.Witness(self.height, "falling"))
     ...
     ...     def height(self, context):
     ...         return self.state(context)[0]
@@ -233,7 +233,7 @@ class Witness:
     ...         return [-2.0]
     ...
     ...     def stop(self, context):
-    ...         return fx.Terminate("on the ground")
+    ...         return fx.diagrams.Terminate("on the ground")
     >>> round(fx.simulate(Ground("ground"), 10.0).context.time, 9)
     0.5
     """
@@ -300,7 +300,7 @@ class Settling:
     ...         super().__init__(name)
     ...         self.u = self.declare_vector_input("u", 1)
     ...         self.heats = self.declare_discrete_state("heats", [0.0])
-    ...         self.declare_discrete_update(self.switch, fx.Settling())
+    ...         self.declare_discrete_update(self.switch, fx.diagrams.Settling())
     ...
     ...     def switch(self, context):
     ...         return {self.heats: 1.0 * (self.u(context) < 20.0)}

@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 
 from flexure.diagrams.checks.errors import ContextError, DeclarationError, FlexureError
 from flexure.diagrams.interface.option_names import AnswersOtherWords
 
-if TYPE_CHECKING:
-    from flexure.diagrams.contexts.context import Context, LeafContext
-    from flexure.diagrams.contexts.value_places import Place
-    from flexure.diagrams.systems.system import System
+
+class ContextLike(Protocol):
+    """The part of a `Context` that handles use: one of their own system, or one around it."""
+
+    @property
+    def system(self) -> Any:
+        """The system whose values these are."""
+
+    @property
+    def root(self) -> Any:
+        """The context of the root system."""
+
+    def find(self, system: Any, handle: Any = None) -> Any:
+        """Return the context of a system below (or at) this one."""
 
 
 class Handle:
@@ -33,7 +43,7 @@ class Handle:
 
     what = "item"
 
-    def __init__(self, system: System, name: str, index: int, doc: str = "") -> None:
+    def __init__(self, system: Any, name: str, index: int, doc: str = "") -> None:
         self.system = system
         self.name = name
         self.index = index
@@ -50,19 +60,19 @@ class Handle:
         """Path for messages; a block that stands alone contributes its own name."""
         return f"{self.system.path or self.system.name}.{self.name}"
 
-    def __call__(self, context: Context) -> Any:
+    def __call__(self, context: ContextLike) -> Any:
         """Return the value in ``context``; this is what equations use."""
         raise NotImplementedError
 
-    def _checked_call(self, context: Context) -> Any:
+    def _checked_call(self, context: ContextLike) -> Any:
         """Return the value in ``context``, which is the root context or the block's own."""
         require_context(context, f"{self.what} '{self.full_name}'")
         return self(context)
 
-    def _leaf(self, context: Context) -> LeafContext:
+    def _leaf(self, context: ContextLike) -> Any:
         """Find the context of the declaring block in ``context``."""
         require_context(context, f"{self.what} '{self.full_name}'")
-        return context.find_leaf(self.system, self)
+        return context.find(self.system, self)
 
     def __copy__(self) -> Self:
         return self  # it is the one that its system knows
@@ -75,14 +85,15 @@ class Located:
     """What is no handle of a block, yet leads to components of a value, as an angle of a joint."""
 
     @property
-    def place(self) -> Place:
+    def place(self) -> Any:
         """Where its components are."""
         raise NotImplementedError
 
     @property
     def path(self) -> str:
         """The path from the root diagram."""
-        return self.place.path
+        path: str = self.place.path
+        return path
 
 
 class HandleOwner(AnswersOtherWords):
@@ -152,26 +163,7 @@ def require_context(context: Any, subject: str) -> None:
         )
 
 
-def require_root(context: Any, system: System, attempt: str) -> None:
-    """Refuse what is no root context of a system."""
-    require_context(context, f"'{system.label}'")
-    if context.system is not system or not context.is_root:
-        raise ContextError(
-            f"{attempt} with this context",
-            expected="a root context of the same system",
-            **(found_twin(context, system) or {"found": repr(context)}),
-        )
-
-
-def start_context(system: System, context: Context | None, attempt: str) -> Context:
-    """Return a context to work with: a copy of the given one, or a default one."""
-    if context is None:
-        return system.create_default_context()
-    require_root(context, system, attempt)
-    return context.clone()
-
-
-def found_twin(context: Context, system: System) -> dict[str, str]:
+def found_twin(context: ContextLike, system: Any) -> dict[str, str]:
     """State that a context belongs to another system of the same name, if it does.
 
     That happens in notebooks, when a cell that builds a diagram has run again.
@@ -185,7 +177,7 @@ def found_twin(context: Context, system: System) -> dict[str, str]:
     }
 
 
-def root_of(system: System) -> System:
+def root_of(system: Any) -> Any:
     """Return the outermost diagram around a system."""
     while system.parent is not None:
         system = system.parent

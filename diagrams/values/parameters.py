@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -23,11 +23,7 @@ from flexure.diagrams.values.arrays import (
     copied,
     show,
 )
-from flexure.diagrams.values.handles import Handle
-
-if TYPE_CHECKING:
-    from flexure.diagrams.contexts.context import Context
-    from flexure.diagrams.systems.system import System
+from flexure.diagrams.values.handles import ContextLike, Handle
 
 
 class NumericParameter(Handle):
@@ -78,7 +74,7 @@ class NumericParameter(Handle):
 
     def __init__(
         self,
-        system: System,
+        system: Any,
         name: str,
         index: int,
         default: npt.ArrayLike,
@@ -108,14 +104,14 @@ class NumericParameter(Handle):
         self.distribution = distribution
         self.default = self.check(default, attempt)
 
-    def __call__(self, context: Context) -> Array:
+    def __call__(self, context: ContextLike) -> Array:
         """Return the value in ``context``; arrays are read-only."""
         leaf: Any = context if context.system is self.system else self._leaf(context)
         return leaf.parameters[self.index]
 
     get = Handle._checked_call
 
-    def set(self, context: Context, value: npt.ArrayLike) -> None:
+    def set(self, context: ContextLike, value: npt.ArrayLike) -> None:
         """Set the value in ``context``.
 
         Raises
@@ -185,18 +181,18 @@ class AbstractParameter(Handle):
 
     what = "abstract parameter"
 
-    def __init__(self, system: System, name: str, index: int, default: Any, doc: str = "") -> None:
+    def __init__(self, system: Any, name: str, index: int, default: Any, doc: str = "") -> None:
         super().__init__(system, name, index, doc)
         self.default = copied(default, f"Cannot declare parameter '{self.full_name}'")
 
-    def __call__(self, context: Context) -> Any:
+    def __call__(self, context: ContextLike) -> Any:
         """Return the value in ``context``."""
         leaf: Any = context if context.system is self.system else self._leaf(context)
         return leaf.abstract_parameters[self.index]
 
     get = Handle._checked_call
 
-    def set(self, context: Context, value: Any) -> None:
+    def set(self, context: ContextLike, value: Any) -> None:
         """Set a copy of ``value`` in ``context``."""
         leaf = self._leaf(context)
         leaf.store.require_no_onlooker(f"parameter '{self.full_name}'", is_state=False)
@@ -222,7 +218,7 @@ class Relation:
     right: NumericParameter
 
     @classmethod
-    def checked(cls, block: System, left: Any, comparison: Any, right: Any) -> Relation:
+    def checked(cls, block: Any, left: Any, comparison: Any, right: Any) -> Relation:
         """Return the relation of two parameters of a block, if their defaults keep it."""
         own = [isinstance(e, NumericParameter) and e.system is block for e in (left, right)]
         known = isinstance(comparison, str) and comparison in COMPARISONS

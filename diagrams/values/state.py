@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -23,11 +23,7 @@ from flexure.diagrams.values.arrays import (
     check_size,
     copied,
 )
-from flexure.diagrams.values.handles import Handle
-
-if TYPE_CHECKING:
-    from flexure.diagrams.contexts.context import Context
-    from flexure.diagrams.systems.system import System
+from flexure.diagrams.values.handles import ContextLike, Handle
 
 #: Handles an event: reads the context and returns new values by the handles of states.
 UpdateHandler: TypeAlias = Callable[[Any], "Mapping[Handle, Any] | None"]
@@ -70,7 +66,7 @@ class ContinuousState(Handle):
 
     def __init__(
         self,
-        system: System,
+        system: Any,
         name: str,
         *,
         q: int,
@@ -110,26 +106,26 @@ class ContinuousState(Handle):
         self.element_names = check_labels(element_names, self.size, subject)
         self.distribution = distribution
 
-    def __call__(self, context: Context) -> Array:
+    def __call__(self, context: ContextLike) -> Array:
         """Return ``(q, v, z)`` in ``context`` as a read-only vector."""
         leaf: Any = context if context.system is self.system else self._leaf(context)
         return leaf.store.x[leaf.x_slice]
 
     get = Handle._checked_call
 
-    def q(self, context: Context) -> Array:
+    def q(self, context: ContextLike) -> Array:
         """Return the positions."""
         return self(context)[: self.num_q]
 
-    def v(self, context: Context) -> Array:
+    def v(self, context: ContextLike) -> Array:
         """Return the velocities."""
         return self(context)[self.num_q : self.num_q + self.num_v]
 
-    def z(self, context: Context) -> Array:
+    def z(self, context: ContextLike) -> Array:
         """Return the remaining components."""
         return self(context)[self.num_q + self.num_v :]
 
-    def set(self, context: Context, value: npt.ArrayLike) -> None:
+    def set(self, context: ContextLike, value: npt.ArrayLike) -> None:
         """Set the whole vector ``(q, v, z)`` in ``context``."""
         leaf = self._leaf(context)
         leaf.write_continuous_state(self.check(value, f"Cannot set state '{self.full_name}'"))
@@ -174,7 +170,7 @@ class DiscreteState(Handle):
 
     def __init__(
         self,
-        system: System,
+        system: Any,
         name: str,
         index: int,
         default: npt.ArrayLike,
@@ -192,14 +188,14 @@ class DiscreteState(Handle):
         self.element_names = check_labels(element_names, self.size, subject)
         self.distribution = distribution
 
-    def __call__(self, context: Context) -> Array:
+    def __call__(self, context: ContextLike) -> Array:
         """Return the group in ``context`` as a read-only vector."""
         leaf: Any = context if context.system is self.system else self._leaf(context)
         return leaf.discrete[self.index]
 
     get = Handle._checked_call
 
-    def set(self, context: Context, value: npt.ArrayLike) -> None:
+    def set(self, context: ContextLike, value: npt.ArrayLike) -> None:
         """Set the group in ``context``."""
         leaf = self._leaf(context)
         leaf.write_discrete_state(
@@ -238,18 +234,18 @@ class AbstractState(Handle):
 
     what = "abstract state"
 
-    def __init__(self, system: System, name: str, index: int, default: Any, doc: str = "") -> None:
+    def __init__(self, system: Any, name: str, index: int, default: Any, doc: str = "") -> None:
         super().__init__(system, name, index, doc)
         self.default = self.check(default, f"Cannot declare state '{self.full_name}'")
 
-    def __call__(self, context: Context) -> Any:
+    def __call__(self, context: ContextLike) -> Any:
         """Return the value in ``context``."""
         leaf: Any = context if context.system is self.system else self._leaf(context)
         return leaf.abstract[self.index]
 
     get = Handle._checked_call
 
-    def set(self, context: Context, value: Any) -> None:
+    def set(self, context: ContextLike, value: Any) -> None:
         """Set a copy of ``value`` in ``context``."""
         leaf = self._leaf(context)
         leaf.write_abstract_state(

@@ -7,9 +7,8 @@ from typing import Any, NamedTuple, overload
 
 import numpy as np
 
-from flexure.diagrams.checks.arguments import is_whole, require
+from flexure.diagrams.checks.arguments import import_extra, is_whole, require
 from flexure.diagrams.checks.errors import UnknownNameError, suggestion
-from flexure.diagrams.checks.extras import import_extra
 from flexure.diagrams.interface.html import Shown, note, rows_of
 from flexure.diagrams.values.arrays import equal
 

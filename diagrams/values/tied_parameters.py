@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from flexure.diagrams.checks.errors import ContextError, quoted
 from flexure.diagrams.values.arrays import Array
-from flexure.diagrams.values.handles import Handle
+from flexure.diagrams.values.handles import ContextLike, Handle
 from flexure.diagrams.values.parameters import NumericParameter
-
-if TYPE_CHECKING:
-    from flexure.diagrams.contexts.context import Context
 
 
 class TiedParameter(Handle):
@@ -48,7 +44,7 @@ class TiedParameter(Handle):
 
     what = "tied parameter"
 
-    def __call__(self, context: Context) -> Array:
+    def __call__(self, context: ContextLike) -> Array:
         """Return the value in ``context``."""
         values = [each(context) for each in self.members]
         if any(not np.array_equal(each, values[0]) for each in values):
@@ -62,7 +58,7 @@ class TiedParameter(Handle):
 
     get = Handle._checked_call
 
-    def set(self, context: Context, value: npt.ArrayLike) -> None:
+    def set(self, context: ContextLike, value: npt.ArrayLike) -> None:
         """Set all parameters in ``context``.
 
         Raises

@@ -57,9 +57,9 @@ def solid(thickness: float, modes: int = 0, **options: Any) -> fx.FlexibleBody:
     return fx.FlexibleBody.from_mesh("hinge", mesh(thickness), STEEL, ends, modes=modes, **options)
 
 
-def notch(thickness: float) -> fx.CircularNotch:
+def notch(thickness: float) -> fx.sections.CircularNotch:
     """Return the same notch for a `NotchHinge`."""
-    return fx.CircularNotch(thickness=thickness, radius=RADIUS, width=WIDTH)
+    return fx.sections.CircularNotch(thickness=thickness, radius=RADIUS, width=WIDTH)
 
 
 def build(thickness: float = 5e-4, *, meshed: bool = False) -> fx.Plant:

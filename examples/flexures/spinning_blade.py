@@ -46,7 +46,7 @@ def rotor(*, flapping: bool = True) -> fx.Plant:
     builder.add_assembly(body)
     axis = (0, 0, 1) if flapping else (0, 1, 0)
     hub = fx.RevoluteJoint("hub", builder.world, body.interfaces["root"], axis=axis)
-    builder.add_constraint(fx.PrescribedMotion("drive", builder.add_joint(hub)))
+    builder.add_constraint(fx.constraints.PrescribedMotion("drive", builder.add_joint(hub)))
     return builder.build()
 
 

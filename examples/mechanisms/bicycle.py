@@ -50,7 +50,9 @@ def build() -> tuple[fx.Plant, fx.Context]:
         hub = builder.add_frame(f"{name}_hub", on, (x, 0.0, radius))
         builder.add_joint(fx.RevoluteJoint(f"{name}_axle", hub, wheel, axis=(0, 1, 0)))
         builder.add_constraint(
-            fx.RollingDisk(f"{name}_contact", builder.world, wheel, radius, axis=(0, 1, 0))
+            fx.constraints.RollingDisk(
+                f"{name}_contact", builder.world, wheel, radius, axis=(0, 1, 0)
+            )
         )
         rim = fx.BodyShape.cylinder(radius=radius, length=0.02, axis="y")
         builder.add_shape(wheel, rim)

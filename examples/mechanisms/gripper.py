@@ -70,7 +70,7 @@ def build(friction: float = 0.5) -> fx.Diagram:
     palm = builder.add_body("palm", fx.SpatialInertia.solid_box(0.035, size=(0.06, 0.004, 0.02)))
     above = builder.add_frame("above", builder.world, (0.0, LENGTH + RADIUS, 0.0))
     lift = builder.add_joint(fx.PrismaticJoint("lift", above, palm, axis=(0, 1, 0)))
-    builder.add_constraint(fx.PrescribedMotion("drive", lift))
+    builder.add_constraint(fx.constraints.PrescribedMotion("drive", lift))
     ball = builder.add_body("ball", fx.SpatialInertia.solid_sphere(MASS, radius=RADIUS))
     rest = builder.add_frame("rest", builder.world, (0.0, RADIUS, 0.0))
     builder.add_joint(fx.PlanarJoint("flight", rest, ball))

@@ -15,7 +15,7 @@ from typing import Any, Literal, TypeAlias, cast
 import numpy as np
 
 from flexure.blocks.multibody.constrained_dynamics.tree_dynamics import TreeDynamics
-from flexure.blocks.multibody.loop_closure.assembled_starts import (
+from flexure.blocks.multibody.loop_closure.loop_assemblies import (
     ClosingEquations,
     closing_equations,
 )
@@ -37,6 +37,7 @@ from flexure.diagrams.values.events import (
     Terminate,
     Witness,
 )
+from flexure.diagrams.values.symbolic_values import Key
 from flexure.solvers.export.model_jacobian import ModelJacobian
 from flexure.solvers.integration.guard.stiffness_detection import assess
 from flexure.solvers.native.programs.system_trace import (
@@ -49,7 +50,7 @@ from flexure.solvers.tracing.compile_limits import WRITTEN, refuse_beyond
 from flexure.solvers.tracing.exact_jacobian import numbers_behind
 from flexure.solvers.tracing.side_effects import without_trace
 from flexure.solvers.tracing.signals import Reader, Signal, resolve
-from flexure.solvers.tracing.trace import Key, SymbolicStore, trace
+from flexure.solvers.tracing.trace import SymbolicStore, trace
 from flexure.solvers.tracing.trace_check import OTHER_NUMBERS, agrees_at, interpreted_numbers
 
 TriggerName: TypeAlias = Literal["initialization", "step", "clock", "witness", "settling"]

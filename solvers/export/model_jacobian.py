@@ -20,6 +20,7 @@ from flexure.diagrams.scalars.derivatives.jacobians import directional, jacobian
 from flexure.diagrams.scalars.derivatives.simplification import simplify
 from flexure.diagrams.scalars.expressions.expression import reachable
 from flexure.diagrams.values.arrays import FloatArray
+from flexure.diagrams.values.symbolic_values import STATE, Key
 from flexure.solvers.native.emission.emission import SEED, depth_first
 from flexure.solvers.native.emission.sparse_factors import (
     Indices,
@@ -35,7 +36,6 @@ from flexure.solvers.native.emission.tangent_emission import (
 from flexure.solvers.native.programs.lane_equations import LaneJacobian
 from flexure.solvers.tracing.compile_limits import WRITTEN, refuse_beyond
 from flexure.solvers.tracing.exact_jacobian import numbers_behind
-from flexure.solvers.tracing.trace import STATE, Key
 
 #: Operations of all entries, beyond which slopes along directions are written. They are faster for
 #: a chain of 43 states (62 000), from 300 Jacobians on, but hardly ever for 12 states (10 000).

@@ -15,9 +15,9 @@ from flexure.diagrams.contexts.value_places import Place, Way, find_place, membe
 from flexure.diagrams.systems.system import System
 from flexure.diagrams.values.parameters import NumericParameter
 from flexure.diagrams.values.state import ContinuousState, DiscreteState
+from flexure.diagrams.values.symbolic_values import INPUT, PARAMETER, Key
 from flexure.solvers.export.model_equations import ModelEquations
 from flexure.solvers.native.emission.emission import Environment
-from flexure.solvers.tracing.trace import INPUT, PARAMETER, Key
 
 _DISCRETE = "discrete", "env"
 

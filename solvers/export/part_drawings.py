@@ -11,7 +11,14 @@ import numpy as np
 
 from flexure.blocks import Plant
 from flexure.blocks.multibody.bodies.meshes import Mesh, write_stl
-from flexure.diagrams.checks.arguments import file_path, flag, is_one_of, one_of, shown
+from flexure.diagrams.checks.arguments import (
+    file_path,
+    flag,
+    import_extra,
+    is_one_of,
+    one_of,
+    shown,
+)
 from flexure.diagrams.checks.errors import (
     UnknownNameError,
     ValueRefusedError,
@@ -19,13 +26,12 @@ from flexure.diagrams.checks.errors import (
     suggestion,
     warn,
 )
-from flexure.diagrams.checks.extras import import_extra
 from flexure.diagrams.contexts.context import Context
+from flexure.diagrams.contexts.root_contexts import start_context
 from flexure.diagrams.files.atomic_files import replacing
 from flexure.diagrams.interface.option_names import answers_other_words
 from flexure.diagrams.interface.result_classes import Answer
 from flexure.diagrams.values.arrays import FloatArray, bounded
-from flexure.diagrams.values.handles import start_context
 from flexure.solvers.results.mechanisms.facets import pieces_of
 from flexure.solvers.results.mechanisms.flexure_shapes import ribbons
 from flexure.solvers.results.mechanisms.pictures import poses_in, require_plant

@@ -9,11 +9,11 @@ from typing import Any, Literal
 
 from flexure.diagrams.checks.arguments import file_path, is_one_of, mapping, require
 from flexure.diagrams.contexts.context import Context
+from flexure.diagrams.contexts.root_contexts import start_context
 from flexure.diagrams.contexts.value_places import Way, path_of, several
 from flexure.diagrams.interface.option_names import answers_other_words
 from flexure.diagrams.systems.system import System, require_system
 from flexure.diagrams.values.arrays import as_number, bounded
-from flexure.diagrams.values.handles import start_context
 from flexure.solvers.export.c.c_model import CModel
 from flexure.solvers.live_runs.charts_and_sliders import sliders
 from flexure.solvers.live_runs.connections.channels import InputChannel, OutputChannel

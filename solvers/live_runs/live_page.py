@@ -15,8 +15,8 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, urlsplit
 
+from flexure.diagrams.checks.arguments import import_extra
 from flexure.diagrams.checks.errors import FlexureError, ValueRefusedError
-from flexure.diagrams.checks.extras import import_extra
 from flexure.diagrams.interface.html import escaped
 from flexure.diagrams.interface.result_classes import Answer
 from flexure.diagrams.values.arrays import FloatArray

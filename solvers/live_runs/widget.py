@@ -9,16 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from flexure.diagrams.checks.arguments import count_of, require
+from flexure.diagrams.checks.arguments import count_of, import_extra, require
 from flexure.diagrams.checks.errors import FlexureError, TraceError, ValueRefusedError
-from flexure.diagrams.checks.extras import import_extra
 from flexure.diagrams.contexts.context import Context
+from flexure.diagrams.contexts.root_contexts import start_context
 from flexure.diagrams.contexts.value_places import Way, path_of, several
 from flexure.diagrams.interface.option_names import answers_other_words
 from flexure.diagrams.interface.result_classes import Answer
 from flexure.diagrams.systems.system import System, require_system
 from flexure.diagrams.values.arrays import as_number, as_numbers
-from flexure.diagrams.values.handles import start_context
 from flexure.solvers.live_runs.charts_and_sliders import (
     columns,
     own_asset,

@@ -25,9 +25,8 @@ from flexure.diagrams.drawing.arrangement.content import Content, Fold, Row, cap
 from flexure.diagrams.drawing.arrangement.geometry import Block, Picture, Wire
 from flexure.diagrams.drawing.arrangement.node_columns import GRID
 from flexure.diagrams.drawing.arrangement.picture import label_room, picture_of
-from flexure.diagrams.drawing.formats.marks import Path, Text
 from flexure.diagrams.drawing.formats.palette import FRAME, INK, PALE, PAPER, ROLES, TAG
-from flexure.diagrams.drawing.formats.sheet import sheet_of
+from flexure.diagrams.drawing.formats.sheet import Path, Text, sheet_of
 from flexure.diagrams.drawing.formats.svg import outline_text
 from flexure.diagrams.systems.diagram import Diagram
 from flexure.diagrams.systems.ports import InputPort, OutputPort, Port

@@ -18,10 +18,11 @@ from flexure.blocks.signals.table_files import read_table
 from flexure.diagrams.checks.arguments import file_path, require
 from flexure.diagrams.checks.errors import UnknownNameError, ValueRefusedError, quoted
 from flexure.diagrams.contexts.context import Context
+from flexure.diagrams.contexts.root_contexts import start_context
 from flexure.diagrams.systems.leaf import LeafSystem
 from flexure.diagrams.systems.system import System, require_system
 from flexure.diagrams.values.arrays import as_numbers
-from flexure.diagrams.values.handles import root_of, start_context
+from flexure.diagrams.values.handles import root_of
 from flexure.solvers.export.javascript.javascript_model import to_javascript
 from flexure.solvers.pages.block_benches import Bench, round_up, static_bench
 from flexure.solvers.pages.document import INSPECTOR, document

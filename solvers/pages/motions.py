@@ -21,7 +21,7 @@ from flexure.blocks.math import (
     rpy_velocity_matrix,
     shift_spatial_velocity,
 )
-from flexure.blocks.multibody.bodies.poses import POSE_SIZE, pose_on_wire
+from flexure.blocks.multibody.bodies.body_motion import POSE_SIZE, pose_on_wire
 from flexure.blocks.multibody.force_elements.force_element import BodyForceElement
 from flexure.diagrams import LeafSystem
 from flexure.diagrams.contexts.context import Context

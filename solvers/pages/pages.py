@@ -18,13 +18,13 @@ from flexure.diagrams.checks.arguments import flag, require
 from flexure.diagrams.checks.errors import TraceError, UnknownNameError, ValueRefusedError
 from flexure.diagrams.concurrency.warnings_and_garbage import quietly
 from flexure.diagrams.contexts.context import Context
+from flexure.diagrams.contexts.root_contexts import start_context
 from flexure.diagrams.files.atomic_files import replacing
 from flexure.diagrams.interface.option_names import answers_other_words
 from flexure.diagrams.interface.result_classes import Answer
 from flexure.diagrams.systems.ports import OutputPort
 from flexure.diagrams.systems.system import System, each_system, require_system
 from flexure.diagrams.values.arrays import as_number, bounded
-from flexure.diagrams.values.handles import start_context
 from flexure.diagrams.values.parameters import NumericParameter
 from flexure.solvers.analysis.statics.load_paths.load_path import LoadPath
 from flexure.solvers.export.javascript.javascript_model import JavaScriptModel, to_javascript

@@ -34,7 +34,7 @@ from flexure.diagrams.values.tables import Table, cell_text
 from flexure.solvers.analysis.linear_models.linear_model_tables import poles
 from flexure.solvers.analysis.linear_models.linearization import accelerated, linearized
 from flexure.solvers.analysis.plausibility.limit_rules import Usage, check_limits
-from flexure.solvers.design.state_space.model_requirements import without_states
+from flexure.solvers.design.state_space.weights import without_states
 from flexure.solvers.pages.page_content import PageSignals, charts, energies, law_of, responses
 from flexure.solvers.results.mechanisms.flexure_shapes import ribbons
 from flexure.solvers.results.mechanisms.pictures import plot_mechanism

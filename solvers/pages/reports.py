@@ -10,10 +10,10 @@ from flexure.diagrams.checks.arguments import require
 from flexure.diagrams.checks.errors import ContextError
 from flexure.diagrams.concurrency.warnings_and_garbage import quietly
 from flexure.diagrams.contexts.context import Context
+from flexure.diagrams.contexts.root_contexts import start_context
 from flexure.diagrams.contexts.value_places import several
 from flexure.diagrams.interface.html import note
 from flexure.diagrams.systems.system import System, require_system
-from flexure.diagrams.values.handles import start_context
 from flexure.solvers.pages.document import printed
 from flexure.solvers.pages.pages import Page
 from flexure.solvers.pages.report_sections import ANNEX, SECTIONS, Section, Subject

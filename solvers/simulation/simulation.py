@@ -2,52 +2,41 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
+from typing import Unpack
 
 import numpy as np
 
 from flexure.diagrams.contexts.context import Context
-from flexure.diagrams.interface.option_names import answers_other_words
+from flexure.diagrams.contexts.root_contexts import start_context
+from flexure.diagrams.interface.option_names import (
+    answers_other_words,
+    refuse_unknown,
+    shows_options_of,
+)
 from flexure.diagrams.systems.ports import InputPort
 from flexure.diagrams.systems.system import System, require_system
 from flexure.diagrams.values.arrays import FloatArray
-from flexure.diagrams.values.handles import start_context
-from flexure.solvers.integration.guard.progress_limits import MOST_STEPS
 from flexure.solvers.results.measures.step_responses import StepResponse, record_response
 from flexure.solvers.results.measures.step_sources import StepFinder
 from flexure.solvers.results.records.history import History
-from flexure.solvers.results.records.result import Signal, SimulationResult
-from flexure.solvers.simulation.run_control.method_selection import Method
+from flexure.solvers.results.records.result import SimulationResult
 from flexure.solvers.simulation.run_control.options import (
-    Compiled,
-    Monitor,
-    Tolerance,
+    SimulationOptions,
     warn_of_small_states,
 )
 from flexure.solvers.simulation.simulator import Simulator
+from flexure.solvers.tracing.signals import Signal
 
 
 @answers_other_words
+@shows_options_of(Simulator, SimulationOptions.__optional_keys__)
 def simulate(
     system: System,
     t_final: float,
     *,
     context: Context | None = None,
-    method: Method = "auto",
-    rtol: Tolerance | None = None,
-    atol: Tolerance | None = None,
-    max_step: float = math.inf,
-    max_check_interval: float = math.inf,
-    max_steps: float = MOST_STEPS,
-    step: float | None = None,
-    options: Mapping[str, Any] | None = None,
-    isolate: bool = True,
-    compiled: Compiled = True,
-    monitor: Monitor | None = None,
-    progress: bool = False,
-    max_record: float | None = None,
+    **options: Unpack[SimulationOptions],
 ) -> SimulationResult:
     """Simulate a block or diagram up to a time.
 
@@ -99,28 +88,12 @@ monitor, progress, max_record
     >>> result["lag.y"][-1].round(4)
     np.float64(0.6321)
     """
+    refuse_unknown("simulate", options, SimulationOptions.__optional_keys__)
     require_system(system, "Cannot simulate")
     start = start_context(system, context, f"Cannot simulate '{system.label}'")
-    simulator = Simulator(
-        system,
-        start,
-        method=method,
-        rtol=rtol,
-        atol=atol,
-        max_step=max_step,
-        max_check_interval=max_check_interval,
-        max_steps=max_steps,
-        step=step,
-        options=options,
-        isolate=isolate,
-        compiled=compiled,
-        monitor=monitor,
-        progress=progress,
-        record=True,
-        max_record=max_record,
-    )
+    simulator = Simulator(system, start, record=True, **options)
     result = recorded(simulator, t_final)
-    if atol is None and step is None:
+    if options.get("atol") is None and options.get("step") is None:
         warn_of_small_states(_states(simulator), simulator.atol, simulator.context)
     return result
 
@@ -184,7 +157,7 @@ def step_response(
     target: float | None = None,
     band: float = 0.02,
     control: Signal | None = None,
-    **options: Any,
+    **options: Unpack[SimulationOptions],
 ) -> StepResponse:
     """Apply a step to a free input port and record the response of a signal.
 

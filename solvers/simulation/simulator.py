@@ -57,11 +57,11 @@ import numpy as np
 from flexure.diagrams.checks.arguments import flag, require
 from flexure.diagrams.checks.errors import ContextError, DeclarationError, ValueRefusedError
 from flexure.diagrams.contexts.context import Context
+from flexure.diagrams.contexts.root_contexts import require_root
 from flexure.diagrams.contexts.updates import prepare_start
 from flexure.diagrams.systems.system import System, require_system
 from flexure.diagrams.values.arrays import FloatArray, as_number
 from flexure.diagrams.values.events import Periodic, Terminate
-from flexure.diagrams.values.handles import require_root
 from flexure.solvers.integration.guard.progress_limits import MOST_STEPS
 from flexure.solvers.results.records.history import History
 from flexure.solvers.results.records.statistics import Statistics

@@ -12,8 +12,8 @@ from flexure.diagrams.checks.arguments import file_path
 from flexure.diagrams.checks.errors import RecordFileError
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.contexts.context_files import from_dict
+from flexure.diagrams.contexts.root_contexts import start_context
 from flexure.diagrams.systems.system import System, require_system
-from flexure.diagrams.values.handles import start_context
 from flexure.solvers.results.records.provenance import STRUCTURE, differences, of_model
 from flexure.solvers.sweeps.running.metric_columns import MetricColumns
 from flexure.solvers.sweeps.running.sweep_record import Settings, SweepRecord

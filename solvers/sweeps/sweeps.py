@@ -21,12 +21,13 @@ import numpy.typing as npt
 from flexure.diagrams.checks.arguments import flag, is_whole, items_of, require
 from flexure.diagrams.checks.errors import ValueRefusedError, quoted
 from flexure.diagrams.contexts.context import Context
+from flexure.diagrams.contexts.root_contexts import start_context
 from flexure.diagrams.contexts.value_places import Place, find_place, path_of, several
 from flexure.diagrams.interface.option_names import answers_other_words, refuse_unknown
 from flexure.diagrams.systems.system import System, require_system
 from flexure.diagrams.values.arrays import FloatArray, as_number, as_numbers
-from flexure.diagrams.values.handles import start_context
 from flexure.diagrams.values.parameters import NumericParameter
+from flexure.solvers.simulation.run_control.options import IntegrationOptions
 from flexure.solvers.simulation.run_control.progress_bar import ProgressBar
 from flexure.solvers.sweeps.plans.plans import Plan
 from flexure.solvers.sweeps.running.executors import checked_executor
@@ -35,7 +36,6 @@ from flexure.solvers.sweeps.running.runs import run_all
 from flexure.solvers.sweeps.running.sweep_record import (
     COMPLETED,
     INTERRUPTED,
-    IntegrationOptions,
     RunCounter,
     Settings,
     SweepOptions,
@@ -203,7 +203,7 @@ def _swept(
 
 @answers_other_words
 def simulate_many(
-    system: System, t_final: float, contexts: Iterable[Context], **options: Unpack[SweepOptions]
+    system: System, contexts: Iterable[Context], t_final: float, **options: Unpack[SweepOptions]
 ) -> Sweep:
     """Simulate a system once from each of many contexts.
 
@@ -211,11 +211,11 @@ def simulate_many(
     ----------
     system : System
         A block or diagram.
-    t_final : float
-        End of the runs in seconds.
     contexts : iterable of Context
         Initial values of the runs: root contexts, which are not changed. They may differ in
         anything.
+    t_final : float
+        End of the runs in seconds.
     **options
         As for `sweep`, from ``signals`` to ``progress``. "auto" looks for stiffness in the first
         context, and the tolerances of all runs are those of its accuracy. There is no ``store``:
@@ -239,11 +239,11 @@ def simulate_many(
     >>> contexts = [lag.create_random_context(rng) for _ in range(100)]
     >>> for context in contexts:
     ...     context.set("u", 1.0)
-    >>> fx.simulate_many(lag, 1.0, contexts)
+    >>> fx.simulate_many(lag, contexts, 1.0)
     <Sweep of 'lag', 100 runs to 1 s>
     """
-    require_system(system, "Cannot simulate many contexts")
-    attempt = f"Cannot simulate many contexts of '{system.label}'"
+    attempt = "Cannot call simulate_many(system, contexts, t_final)"
+    require_system(system, attempt)
     wanted = "several root contexts of it, such as a list of them"
     variants = GivenContexts(system, list(items_of(contexts, wanted, attempt)))
     if options.get("rtol") is None:
@@ -268,7 +268,8 @@ def _warn_of_small_states(found: Sweep, options: SweepOptions) -> None:
 def _settings(function: str, system: System, t_final: float, options: SweepOptions) -> Settings:
     """Check the options that do not depend on the runs."""
     refuse_unknown(function, options, SweepOptions.__optional_keys__)
-    end = float(as_number(t_final, (), "Cannot use this t_final"))
+    what = "values" if function == "sweep" else "contexts"
+    end = float(as_number(t_final, (), f"Cannot call {function}(system, {what}, t_final)"))
     known = IntegrationOptions.__optional_keys__
     integration = {name: option for name, option in options.items() if name in known}
     threads = _checked_threads(options.get("threads"), options.get("executor"))

@@ -31,7 +31,7 @@ from flexure.solvers.tracing.interpreted_blocks import Interpreter, trace_with_f
 from flexure.solvers.tracing.straight_line import ARITHMETIC_ERRORS, Function, StraightLine
 from flexure.solvers.tracing.trace_check import OTHER_NUMBERS, agree, agrees_at
 
-_WORTHWHILE = 200  # evaluations after which a trace pays
+_WORTHWHILE = 40  # evaluations that take as long as a trace and its code
 _PATIENCE = 1000  # evaluations that straight-line code may hand back before it is given up
 
 

@@ -24,8 +24,9 @@ from flexure.diagrams.contexts.store import Store
 from flexure.diagrams.scalars.derivatives.simplification import simplify
 from flexure.diagrams.scalars.expressions.expression import reachable
 from flexure.diagrams.values.arrays import FloatArray
+from flexure.diagrams.values.symbolic_values import STATE, TIME, Key
 from flexure.solvers.tracing.straight_line import ARITHMETIC_ERRORS, StraightLine, following
-from flexure.solvers.tracing.trace import FOREIGN, STATE, TIME, Key, number_behind
+from flexure.solvers.tracing.trace import FOREIGN, number_behind
 
 if TYPE_CHECKING:
     from scipy.sparse import csc_array

@@ -26,20 +26,13 @@ from flexure.diagrams.checks.errors import TraceError
 from flexure.diagrams.concurrency.threads import Lock
 from flexure.diagrams.concurrency.warnings_and_garbage import quietly
 from flexure.diagrams.contexts.context import Context
+from flexure.diagrams.contexts.root_contexts import require_root
 from flexure.diagrams.contexts.store import Store
 from flexure.diagrams.systems.system import System, require_system
 from flexure.diagrams.values.arrays import FloatArray
-from flexure.diagrams.values.handles import require_root
+from flexure.diagrams.values.symbolic_values import DISCRETE, PARAMETER, STATE, TIME, Key
 from flexure.solvers.tracing.signals import Reader, Signal, resolve
-from flexure.solvers.tracing.trace import (
-    DISCRETE,
-    PARAMETER,
-    STATE,
-    TIME,
-    Key,
-    number_behind,
-    trace,
-)
+from flexure.solvers.tracing.trace import number_behind, trace
 from flexure.solvers.tracing.trace_check import agree
 
 #: The time in a trace.

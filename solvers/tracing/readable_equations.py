@@ -32,18 +32,17 @@ from flexure.diagrams.systems.layout import Layout
 from flexure.diagrams.systems.ports import CacheEntry, OutputPort
 from flexure.diagrams.systems.system import System, require_system
 from flexure.diagrams.values.state import ContinuousState
-from flexure.diagrams.values.symbolic_values import symbols_for
-from flexure.solvers.tracing.signals import Reader, Signal, resolve
-from flexure.solvers.tracing.sympy_form import import_sympy, sympy_expressions
-from flexure.solvers.tracing.trace import (
+from flexure.diagrams.values.symbolic_values import (
     DISCRETE,
     PARAMETER,
     STATE,
     TIME,
     Key,
-    SymbolicStore,
-    trace,
+    symbols_for,
 )
+from flexure.solvers.tracing.signals import Reader, Signal, resolve
+from flexure.solvers.tracing.sympy_form import import_sympy, sympy_expressions
+from flexure.solvers.tracing.trace import SymbolicStore, trace
 
 #: Path and component of a value; the component is empty where there is only one.
 Name: TypeAlias = tuple[str, str]

@@ -28,8 +28,9 @@ from flexure.diagrams.contexts.store import Store
 from flexure.diagrams.scalars.expressions.expression import reachable
 from flexure.diagrams.scalars.expressions.vocabulary import OPERATIONS
 from flexure.diagrams.values.arrays import FloatArray
+from flexure.diagrams.values.symbolic_values import STATE, TIME, Key
 from flexure.solvers.tracing.interpreted_blocks import Call
-from flexure.solvers.tracing.trace import FOREIGN, STATE, TIME, Key, number_behind
+from flexure.solvers.tracing.trace import FOREIGN, number_behind
 
 #: Gives the derivatives at a time and state.
 Function: TypeAlias = Callable[[float, FloatArray], FloatArray]

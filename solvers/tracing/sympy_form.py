@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Any
 
-from flexure.diagrams.checks.extras import import_extra
+from flexure.diagrams.checks.arguments import import_extra
 from flexure.diagrams.scalars.derivatives.evaluation import translated
 
 _MOST_DIGITS = 1e16  # beyond, a float no longer counts units

@@ -196,19 +196,3 @@ def number_behind(store: Store, key: Key) -> float:
     else:
         value = store.value(where)
     return float(value.item(component))
-
-
-__all__ = [
-    "DISCRETE",
-    "FOREIGN",
-    "INPUT",
-    "PARAMETER",
-    "STATE",
-    "TIME",
-    "Key",
-    "SymbolicStore",
-    "number_behind",
-    "symbolic_store",
-    "trace",
-    "trace_derivatives",
-]

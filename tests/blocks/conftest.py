@@ -34,7 +34,7 @@ def run_periodic_updates(context: fx.Context) -> None:
         (leaf, event)
         for leaf in context.leaves()
         for event in leaf.system.events
-        if isinstance(event.trigger, fx.Periodic) and event.kind != "publish"
+        if isinstance(event.trigger, fx.diagrams.Periodic) and event.kind != "publish"
     )
 
 

@@ -13,8 +13,9 @@ from typing import Any, TypeAlias
 import numpy as np
 
 import flexure as fx
-from flexure.blocks.multibody.trees.carried_inertia import InertiaInput
 from flexure.blocks.multibody.trees.topology import Topology
+from flexure.blocks.multibody.trees.tree_inputs import InertiaInput
+from flexure.kinds import EnergyLedger, EnergyTotals, MultibodyTree
 from tests.contracts import parts
 from tests.contracts.recipes.contact_recipes import contacts
 from tests.contracts.recipes.hinge_recipes import HINGES
@@ -79,7 +80,7 @@ _ROPE = {"deflections": [0.1, 0.3], "forces": [5.0, 20.0]}
 
 def tree(topology: Topology, **options: Any) -> Recipe:
     return recipe(
-        fx.MultibodyTree,
+        MultibodyTree,
         topology,
         force_inputs=parts.forces_on(topology),
         actuators=parts.motors_on(topology),
@@ -430,7 +431,7 @@ CATALOG: dict[str, Recipe] = {
         fx.Beam,
         _LEFT,
         _RIGHT,
-        section=fx.RectangleSection(2.0, 0.8),
+        section=fx.sections.RectangleSection(2.0, 0.8),
         material=_ROLLED,
         length=1.5,
         curvature=[0.2, -0.1],
@@ -446,8 +447,8 @@ CATALOG: dict[str, Recipe] = {
         fx.Beam,
         _WORLD,
         _RIGHT,
-        section=fx.CircleSection(1.0),
-        end_section=fx.CircleSection(1.5),
+        section=fx.sections.CircleSection(1.0),
+        end_section=fx.sections.CircleSection(1.5),
         material=_PLAIN,
         length=1.5,
         shear=False,
@@ -460,7 +461,7 @@ CATALOG: dict[str, Recipe] = {
         fx.Beam,
         _LEFT,
         _RIGHT,
-        section=fx.RectangleSection(2.0, 0.8),
+        section=fx.sections.RectangleSection(2.0, 0.8),
         material=fx.Material(
             5.0,
             poissons_ratio=0.3,
@@ -502,9 +503,9 @@ CATALOG: dict[str, Recipe] = {
     "MultibodyTree in a world that spins": tree(parts.pendulum(), spin=(0.3, -0.2, 0.5)),
     "MultibodyTree of a reversed hip": tree(parts.reversed_hip()),
     "MultibodyTree of an airplane": tree(parts.airplane()),
-    "MultibodyTree of a satellite": recipe(fx.MultibodyTree, parts.satellite()),
+    "MultibodyTree of a satellite": recipe(MultibodyTree, parts.satellite()),
     "MultibodyTree with mass from outside": recipe(
-        fx.MultibodyTree,
+        MultibodyTree,
         _CARRYING,
         inertia_inputs=[InertiaInput("rod_on_A_inertia", _CARRYING.bodies[1])],
     ),
@@ -514,9 +515,9 @@ CATALOG: dict[str, Recipe] = {
     "GravityCompensation, underactuated": recipe(
         fx.GravityCompensation, _HALF_DRIVEN, underactuated=True
     ),
-    "EnergyTotals": recipe(fx.EnergyTotals, ["gravity", "spring"], ["spring", "damping"]),
-    "EnergyLedger": recipe(fx.EnergyLedger, ["gravity", "spring"], ["spring", "damping", "input"]),
-    "EnergyLedger of all": recipe(fx.EnergyLedger, ["v"], ["u"], sinks=["w"], projections=True),
+    "EnergyTotals": recipe(EnergyTotals, ["gravity", "spring"], ["spring", "damping"]),
+    "EnergyLedger": recipe(EnergyLedger, ["gravity", "spring"], ["spring", "damping", "input"]),
+    "EnergyLedger of all": recipe(EnergyLedger, ["v"], ["u"], sinks=["w"], projections=True),
     # sinks
     "VectorLog": recipe(fx.VectorLog),
     "VectorLog, sampled": recipe(fx.VectorLog, size=2, period=0.1, offset=0.05),
@@ -580,9 +581,8 @@ CATALOG: dict[str, Recipe] = {
 #: The classes of all blocks of the library, but for base classes, which are no blocks.
 KINDS: list[type[fx.LeafSystem]] = [
     kind
-    for kind in (
-        getattr(fx.blocks, name) for name in sorted({*vars(fx.blocks)["__all__"]} - {"FMUBlock"})
-    )
+    for place in (fx.blocks, fx.kinds)
+    for kind in (getattr(place, name) for name in vars(place)["__all__"] if name != "FMUBlock")
     if isinstance(kind, type) and issubclass(kind, fx.LeafSystem) and not inspect.isabstract(kind)
 ]
 

@@ -10,13 +10,14 @@ import numpy as np
 
 import flexure as fx
 from flexure.blocks.math import rotation_from_rpy
-from flexure.blocks.multibody.bodies.unit_inertia import validity_problem
+from flexure.blocks.multibody.bodies.solids import validity_problem
 from flexure.blocks.multibody.trees.articulated_body import Articulation
 from flexure.diagrams import scalars
 from flexure.diagrams.checks.errors import EvaluationError
 from flexure.diagrams.contexts.context import LeafContext
 from flexure.diagrams.values.parameters import COMPARISONS
-from flexure.solvers.tracing.trace import STATE, TIME, number_behind
+from flexure.diagrams.values.symbolic_values import STATE, TIME
+from flexure.solvers.tracing.trace import number_behind
 from tests.contracts.parts import random_unit_inertia
 from tests.support.tiers import by_tier
 
@@ -37,7 +38,9 @@ DRAWS: dict[str, Draw] = {
 SEEDS = by_tier(fast=2, full=3)
 
 
-def acceptable(parameter: fx.NumericParameter, draw: Draw, rng: np.random.Generator) -> Any:
+def acceptable(
+    parameter: fx.diagrams.NumericParameter, draw: Draw, rng: np.random.Generator
+) -> Any:
     """Draw a value within the bounds of a parameter."""
     if parameter.distribution is not None:
         return parameter.distribution(rng)
@@ -63,7 +66,7 @@ def acceptable(parameter: fx.NumericParameter, draw: Draw, rng: np.random.Genera
     return value
 
 
-def value_for(port: fx.InputPort, draw: Draw, rng: np.random.Generator) -> Any:
+def value_for(port: fx.diagrams.InputPort, draw: Draw, rng: np.random.Generator) -> Any:
     """Draw a value for an input, with a rotation where the port takes a pose."""
     assert port.size is not None
     if port.name.startswith("pose_"):
@@ -128,7 +131,7 @@ def equations(block: fx.LeafSystem) -> dict[str, Equation]:
     if block.continuous_state is not None:
         found["derivatives"] = lambda context: context.store.time_derivatives()
     for k, event in enumerate(block.events):
-        if isinstance(event.trigger, fx.Witness):
+        if isinstance(event.trigger, fx.diagrams.Witness):
             found[f"witness {k}"] = event.trigger.calc
         if event.kind != "publish":
             found[f"update {k}"] = event.handler

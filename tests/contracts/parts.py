@@ -10,9 +10,8 @@ import numpy as np
 
 import flexure as fx
 from flexure.blocks.math import rotation_from_rpy
-from flexure.blocks.multibody.force_elements.force_input import ForceInput
-from flexure.blocks.multibody.trees.actuator import Actuator
 from flexure.blocks.multibody.trees.topology import Topology, make_topology
+from flexure.blocks.multibody.trees.tree_inputs import Actuator, ForceInput
 
 #: An inertia about no axis of symmetry, with the center of mass off the origin.
 LUMP = fx.SpatialInertia(
@@ -39,7 +38,7 @@ def askew(body: fx.Body) -> fx.Frame:
     return fx.Frame(f"{body.name}_askew", body, ASKEW)
 
 
-def joint(kind: type[fx.Joint], *arguments: object, **options: object) -> fx.Joint:
+def joint(kind: type[fx.kinds.Joint], *arguments: object, **options: object) -> fx.kinds.Joint:
     """Make a joint between two bodies of its own."""
     return kind("axis", lump("frame"), lump("panel"), *arguments, **options)  # type: ignore[arg-type]
 
@@ -51,11 +50,11 @@ PLANAR = joint(fx.PlanarJoint)
 UNIVERSAL = joint(fx.UniversalJoint)
 BALL = joint(fx.BallRpyJoint)
 GLIDE = fx.PlanarJoint("glide", lump("table"), lump("plate"))
-GEARS = fx.GearPair("gears", HINGED, (GLIDE, "qz"), -2.0, 0.1)
-MIXER = fx.Coupling("mixer", {HINGED: 1.0, (GLIDE, "y"): -2.0, (GLIDE, "qz"): 3.0})
+GEARS = fx.constraints.GearPair("gears", HINGED, (GLIDE, "qz"), -2.0, 0.1)
+MIXER = fx.constraints.Coupling("mixer", {HINGED: 1.0, (GLIDE, "y"): -2.0, (GLIDE, "qz"): 3.0})
 
 
-def tree(*joints: fx.Joint) -> Topology:
+def tree(*joints: fx.kinds.Joint) -> Topology:
     """Number the bodies of joints, and span a tree over them."""
     ends = [body for joint in joints for body in (joint.parent_body, joint.child_body)]
     bodies = sorted(dict.fromkeys(ends), key=lambda body: not body.is_world)

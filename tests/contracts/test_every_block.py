@@ -59,7 +59,7 @@ ROUNDED = {
     fx.LookupTable,
     fx.LuenbergerObserver,
     fx.MatrixGain,
-    fx.MultibodyTree,
+    fx.kinds.MultibodyTree,
     fx.NotchHinge,
     fx.PadeDelay,
     fx.PiezoStack,
@@ -113,7 +113,7 @@ def test_the_catalog_has_every_block() -> None:
 
 
 #: Options whose values belong to one plant, which `test_every_mechanism` tries.
-TRIED_IN_PLANTS: dict[type[fx.LeafSystem], set[str]] = {fx.MultibodyTree: {"constraints"}}
+TRIED_IN_PLANTS: dict[type[fx.LeafSystem], set[str]] = {fx.kinds.MultibodyTree: {"constraints"}}
 
 
 @every_kind
@@ -349,9 +349,9 @@ def test_a_block_in_use_refuses_declarations(label: str) -> None:
         lambda: block.declare_vector_output("late", 1, lambda context: 1.0),
         lambda: block.declare_abstract_output("late", lambda context: 1.0),
         lambda: block.declare_cache_entry("late", lambda context: 1.0),
-        lambda: block.declare_publish(lambda context: None, fx.PerStep()),
-        lambda: block.declare_discrete_update(lambda context: {}, fx.PerStep()),
-        lambda: block.declare_unrestricted_update(lambda context: {}, fx.PerStep()),
+        lambda: block.declare_publish(lambda context: None, fx.diagrams.PerStep()),
+        lambda: block.declare_discrete_update(lambda context: {}, fx.diagrams.PerStep()),
+        lambda: block.declare_unrestricted_update(lambda context: {}, fx.diagrams.PerStep()),
         lambda: block.declare_record(list),
     ]
     for declare in late:
@@ -424,7 +424,7 @@ def test_a_source_jumps_at_its_break_times_only(label: str) -> None:
 # In a simulation ---------------------------------------------------------------------------------
 
 
-def wave(port: fx.InputPort, phase: float, time: Any) -> Any:
+def wave(port: fx.diagrams.InputPort, phase: float, time: Any) -> Any:
     """Return sines, or the pose of a body that sways around a place of its own."""
     if port.name.startswith("pose_"):
         phases = phase + np.arange(3.0)

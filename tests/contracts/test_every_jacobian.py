@@ -52,7 +52,9 @@ def along(matrix: Any, vectors: Any) -> Any:
 def test_exact_derivatives_agree_with_differences(label: str) -> None:
     block = CATALOG[label]()
     context = block.create_default_context()
-    is_spatial = isinstance(block, fx.ForceElement | fx.MultibodyTree)  # with many inputs
+    is_spatial = isinstance(
+        block, fx.kinds.ForceElement | fx.kinds.MultibodyTree
+    )  # with many inputs
     compared, wanted = 0, by_tier(fast=1, full=2 if is_spatial else 4)
     for seed in range(3 * wanted):
         if compared == wanted:

@@ -58,7 +58,8 @@ def equations_of(plant: fx.Plant) -> dict[str, Equation]:
 def test_every_constraint_is_in_the_battery() -> None:
     kinds = {
         kind
-        for kind in (getattr(fx.blocks, name) for name in vars(fx.blocks)["__all__"])
+        for place in (fx.blocks, fx.constraints)
+        for kind in (getattr(place, name) for name in vars(place)["__all__"])
         if isinstance(kind, type) and issubclass(kind, Constraint) and not inspect.isabstract(kind)
     }
     assert {type(each) for name in LARGE for each in MECHANISMS[name]().constraints} == kinds

@@ -1,8 +1,8 @@
 """C gives the numbers of the equations: blocks and mechanisms, without a warning.
 
 One variety of each kind of block goes through one call of the compiler, and some of the
-mechanisms through another one: others have the same kinds of equations, and `test_elementary.py`
-has every operation.
+mechanisms through another compiler, which takes a third of the time for long sources: others have
+the same kinds of equations, and `test_elementary.py` has every operation.
 """
 
 from __future__ import annotations
@@ -37,9 +37,11 @@ PARTS: frozenset[Part] = frozenset(("exchange", "slopes"))
 Compiled = dict[str, tuple[CModel, Sequence[fx.Context], Running]]
 
 
-def compiled(found: Mapping[str, tuple[CModel, Sequence[fx.Context]]], folder: Path) -> Compiled:
+def compiled(
+    found: Mapping[str, tuple[CModel, Sequence[fx.Context]]], folder: Path, compiler: str
+) -> Compiled:
     models = [model for model, _ in found.values()]
-    library = compile_all(models, folder, "-O0", compiler="gcc")
+    library = compile_all(models, folder, "-O0", compiler=compiler)
     return {k: (model, each, Running(model, library)) for k, (model, each) in found.items()}
 
 
@@ -125,7 +127,7 @@ def blocks(tmp_path_factory: pytest.TempPathFactory) -> Compiled:
         context = block.create_default_context()
         contexts = [context.clone() for _ in filled(context, seeds=2)]
         found[label] = CModel(context, Wanted(name=f"block{k}", parts=PARTS)), contexts
-    return compiled(found, tmp_path_factory.mktemp("blocks"))
+    return compiled(found, tmp_path_factory.mktemp("blocks"), "gcc")
 
 
 @for_each("label", ONE_OF_EACH)
@@ -143,7 +145,7 @@ def mechanisms(tmp_path_factory: pytest.TempPathFactory) -> Compiled:
         some = list(plant.output_ports)[::5]  # all of them take long to write
         wanted = Wanted(some, name=f"plant{k}", parts=PARTS)
         found[name] = CModel(contexts[0], wanted), contexts
-    return compiled(found, tmp_path_factory.mktemp("mechanisms"))
+    return compiled(found, tmp_path_factory.mktemp("mechanisms"), "clang")
 
 
 @for_each("name", WRITTEN_MECHANISMS)

@@ -192,7 +192,7 @@ def after(context: fx.Context, leaf: Any, event: Any) -> FloatArray:
     leaf = copy.store.leaves[leaf.position]
     for state, new in (event.handler(leaf) or {}).items():
         value = np.array(np.broadcast_to(np.ravel(new), state.size), dtype=float)
-        if isinstance(state, fx.ContinuousState):
+        if isinstance(state, fx.diagrams.ContinuousState):
             leaf.write_continuous_state(value)
         else:
             leaf.write_discrete_state(state.index, value)

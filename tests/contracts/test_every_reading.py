@@ -25,11 +25,13 @@ from flexure.diagrams.contexts.store import Store
 from flexure.diagrams.scalars.derivatives.simplification import simplify
 from flexure.diagrams.scalars.expressions.vocabulary import BINARY, LOGICAL, OPERATIONS, UNARY
 from flexure.diagrams.values.events import Event
+from flexure.diagrams.values.symbolic_values import STATE, TIME
 from flexure.solvers.native.llvm.library import available
-from flexure.solvers.native.programs.program import EventKey, Program
+from flexure.solvers.native.programs.program import Program
+from flexure.solvers.native.programs.system_trace import EventKey
 from flexure.solvers.tracing.lanes import ContextBatch, Lanes
 from flexure.solvers.tracing.straight_line import ARITHMETIC_ERRORS, StraightLine
-from flexure.solvers.tracing.trace import STATE, TIME, number_behind, symbolic_store
+from flexure.solvers.tracing.trace import number_behind, symbolic_store
 from tests.contracts.catalog import CATALOG, ONE_OF_EACH, TRIED
 from tests.contracts.equations import Equation, accepted, equations, filled, run
 from tests.contracts.test_every_block import NOT_TRACED, ROUNDED
@@ -420,7 +422,7 @@ def made_special(context: fx.Context, rng: np.random.Generator) -> fx.Context:
     """Return a context with special numbers as time, states and inputs, which users cannot set."""
     context = context.clone()
     store = context.store
-    is_spatial = isinstance(context.system, fx.ForceElement | fx.MultibodyTree)
+    is_spatial = isinstance(context.system, fx.kinds.ForceElement | fx.kinds.MultibodyTree)
     special = MODERATE if is_spatial else SPECIAL
     for leaf in store.leaves:
         leaf.discrete = [rng.choice(special, value.shape) for value in leaf.discrete]
@@ -533,7 +535,7 @@ def check_updates(program: Program, context: fx.Context, call: Callable[..., Flo
         event = leaf.system.events[key[1]]
         for state, new in (event.handler(leaf) or {}).items():
             value = np.array(np.broadcast_to(np.ravel(new), state.size), dtype=float)
-            if isinstance(state, fx.ContinuousState):
+            if isinstance(state, fx.diagrams.ContinuousState):
                 leaf.write_continuous_state(value)
             else:
                 leaf.write_discrete_state(state.index, value)
@@ -559,7 +561,7 @@ def check_looks(program: Program, store: Store, call: Callable[..., FloatArray])
 def is_timed(event: Event) -> bool:
     """Return whether an event is an update that a program traces."""
     return event.kind != "publish" and isinstance(
-        event.trigger, fx.Periodic | fx.Witness | fx.Settling
+        event.trigger, fx.diagrams.Periodic | fx.diagrams.Witness | fx.diagrams.Settling
     )
 
 

@@ -74,14 +74,14 @@ class Everything(Decaying):
 
     def __init__(self) -> None:
         super().__init__("block")
-        self.declare_discrete_update(self.count, fx.Periodic(0.25))
-        self.declare_publish(self.end, fx.Periodic(0.25, offset=1.0))
+        self.declare_discrete_update(self.count, fx.diagrams.Periodic(0.25))
+        self.declare_publish(self.end, fx.diagrams.Periodic(0.25, offset=1.0))
 
     def count(self, context: Any) -> Any:
         return {self.n: self.n(context) + 1.0}
 
     def end(self, context: Any) -> Any:
-        return fx.Terminate("it is late")
+        return fx.diagrams.Terminate("it is late")
 
 
 def pair() -> fx.Diagram:

@@ -138,12 +138,12 @@ def test_a_fast_oscillation_may_take_millions_of_steps() -> None:
     simulator = fx.Simulator(flow, method="RK45", compiled="native")
     simulator.advance_to(0.01)
     pace = simulator.statistics.steps / 0.01
-    stop = fx.Terminate("that was long enough")
+    stop = fx.diagrams.Terminate("that was long enough")
 
     class Stopped(Flow):
         def __init__(self) -> None:
             super().__init__(lambda t, x: [1e6 * x[1], -1e6 * x[0]], [1.0, 0.0])
-            self.declare_publish(lambda context: stop, fx.Periodic(0.04, 0.04))
+            self.declare_publish(lambda context: stop, fx.diagrams.Periodic(0.04, 0.04))
 
     simulator = fx.Simulator(Stopped(), method="RK45", compiled="native")
     simulator.advance_to(2e7 / pace)

@@ -25,14 +25,8 @@ from flexure.diagrams.checks.errors import (
     SimulationError,
     StepSizeError,
 )
-from flexure.solvers.integration.guard.integration import (
-    Limits,
-    Pace,
-    Segment,
-    Stop,
-    TakenStep,
-    integrate,
-)
+from flexure.solvers.integration.guard.integration import Segment, Stop, TakenStep, integrate
+from flexure.solvers.integration.guard.progress_limits import Limits, Pace
 from flexure.solvers.integration.methods.methods import METHOD_NAMES, is_fixed_step, is_implicit
 from tests.support.systems.simulation import TRIED_METHODS, Flow
 from tests.support.tiers import thinned

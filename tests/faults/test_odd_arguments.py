@@ -25,8 +25,10 @@ from tests.support.calls.public_methods import CALLS, NOT_CALLED
 
 PUBLIC = {
     *vars(fx)["__all__"],
-    *(name for place in (fx.compliance, fx.fitting, fx.laws) for name in vars(place)["__all__"]),
-    *(*vars(fx.plans)["__all__"], *vars(fx.results)["__all__"]),
+    *(name for place in (fx.compliance, fx.constraints) for name in vars(place)["__all__"]),
+    *(name for place in (fx.diagrams, fx.fitting, fx.kinds) for name in vars(place)["__all__"]),
+    *(name for place in (fx.laws, fx.plans, fx.results) for name in vars(place)["__all__"]),
+    *vars(fx.sections)["__all__"],
 }
 PUBLIC |= {f"metrics.{name}" for name in vars(fx.metrics)["__all__"]}
 #: Arguments that are called: what a wrong function raises is its own affair.

@@ -18,7 +18,7 @@ from flexure.diagrams.checks.errors import (
 from tests.support.mechanics.mechanisms import BOX, arm
 
 
-class Idle(fx.JointForceElement):
+class Idle(fx.kinds.JointForceElement):
     """An element without any force."""
 
     def calc_generalized_force(self, context: Any) -> Any:

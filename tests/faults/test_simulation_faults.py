@@ -324,7 +324,7 @@ def chain_with_feedback(block: fx.LeafSystem) -> fx.Diagram:
 def act(kind: EventKind, value: Callable[[Any], Any]) -> Clockwork:
     """A block that gives its state a bad value at t = 0.5."""
     return Clockwork(
-        fx.Periodic(0.25, 0.25),
+        fx.diagrams.Periodic(0.25, 0.25),
         lambda context, count: value(context) if context.time > 0.4 else count + 1.0,
         kind=kind,
         name="counter",
@@ -367,7 +367,7 @@ class Meter(fx.LeafSystem):
             "discrete": self.declare_discrete_update,
             "unrestricted": self.declare_unrestricted_update,
         }
-        declare[kind](self.renew, fx.Periodic(0.25, 0.25))
+        declare[kind](self.renew, fx.diagrams.Periodic(0.25, 0.25))
 
     def calc_time_derivatives(self, context: Any) -> Any:
         return self.count(context) - self.x(context)
@@ -399,7 +399,7 @@ class TwoUpdates(Meter):
     def __init__(self) -> None:
         super().__init__("discrete", math.nan)
         self.others = self.declare_discrete_state("others", 0.0)
-        self.declare_unrestricted_update(self.renew_other, fx.Periodic(0.25, 0.25))
+        self.declare_unrestricted_update(self.renew_other, fx.diagrams.Periodic(0.25, 0.25))
 
     def renew_other(self, context: Any) -> Any:
         return {self.others: self.others(context) + 1.0}
@@ -570,7 +570,7 @@ def test_an_interruption_of_a_handler_loses_no_later_event(kind: Any, moving: bo
             raise KeyboardInterrupt
         return None if kind == "publish" else count + 1.0
 
-    block = Clockwork(fx.Periodic(0.25), interrupt_once, kind=kind)
+    block = Clockwork(fx.diagrams.Periodic(0.25), interrupt_once, kind=kind)
     simulator = fx.Simulator(together(block, Flow(lambda t, x: -x, [1.0])) if moving else block)
     with pytest.raises(KeyboardInterrupt):
         simulator.advance_to(1.1)

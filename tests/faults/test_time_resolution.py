@@ -16,6 +16,7 @@ import pytest
 from scipy.integrate import solve_ivp
 
 import flexure as fx
+from flexure.diagrams import Periodic
 from flexure.diagrams.checks.errors import NoProgressError, ValueRefusedError
 from flexure.solvers.integration.methods.fixed_step import RungeKutta4
 from flexure.solvers.integration.methods.methods import METHOD_NAMES
@@ -30,7 +31,7 @@ WAYS = [
 
 
 def clock(period: float, kind: Any = "discrete", offset: float = 0.0) -> Clockwork:
-    return Clockwork(fx.Periodic(period, offset), lambda c, n: n + 1.0, kind=kind, name="clock")
+    return Clockwork(Periodic(period, offset), lambda c, n: n + 1.0, kind=kind, name="clock")
 
 
 def decay() -> Flow:
@@ -51,7 +52,7 @@ class Clock(fx.LeafSystem):
         super().__init__("clock")
         self.x = self.declare_continuous_state(z=1, default=[1.0])
         self.n = self.declare_discrete_state("n", 0.0)
-        self.declare_discrete_update(self.count, fx.Periodic(period))
+        self.declare_discrete_update(self.count, fx.diagrams.Periodic(period))
 
     def calc_time_derivatives(self, context):
         return -self.x(context)
@@ -144,12 +145,12 @@ def test_a_clock_refuses_to_tell_a_next_time_that_is_no_other_time(
     period: float, time: float
 ) -> None:
     with pytest.raises(ValueRefusedError, match="Cannot find the next time of a periodic event"):
-        fx.Periodic(period).next_time(time)
+        Periodic(period).next_time(time)
 
 
 @pytest.mark.parametrize("time", [math.nan, 10**400, "soon", None, 1j])
 def test_a_clock_refuses_what_is_no_time(time: Any) -> None:
-    for ask in (fx.Periodic(0.5).next_time, fx.Periodic(0.5).is_due):
+    for ask in (Periodic(0.5).next_time, Periodic(0.5).is_due):
         with pytest.raises(ValueRefusedError, match="expected a finite time in seconds; found"):
             ask(time)
 

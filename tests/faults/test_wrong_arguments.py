@@ -23,11 +23,11 @@ WITH_A_SYSTEM: dict[str, Callable[[Any], object]] = {
     "simulate": lambda system: fx.simulate(system, 1.0),
     "Simulator": fx.Simulator,
     "sweep": lambda system: fx.sweep(system, {"x": [1.0]}, 1.0),
-    "simulate_many": lambda system: fx.simulate_many(system, 1.0, []),
+    "simulate_many": lambda system: fx.simulate_many(system, [], 1.0),
     "linearize": fx.linearize,
     "equilibrium": fx.equilibrium,
     "compiled_equations": fx.compiled_equations,
-    "sensitivity": lambda system: fx.parameter_sensitivity(system, 1.0, ["x"]),
+    "sensitivity": lambda system: fx.parameter_sensitivity(system, ["x"], 1.0),
     "equation": lambda system: fx.equation(system, "y"),
     "step_response": lambda system: fx.step_response(system, "u", "y", 1.0),
     "evaluate_batch": lambda system: fx.evaluate_batch(system, ["y"], []),
@@ -63,7 +63,7 @@ def test_a_context_comes_from_the_system(wrong: Any) -> None:
         lambda: fx.simulate(lag, 1.0, context=wrong),
         lambda: fx.Simulator(lag, wrong),
         lambda: fx.sweep(lag, {"u": [1.0]}, 1.0, context=wrong),
-        lambda: fx.simulate_many(lag, 1.0, [wrong]),
+        lambda: fx.simulate_many(lag, [wrong], 1.0),
         lambda: fx.linearize(lag, wrong),
         lambda: fx.step_response(lag, "u", "y", 1.0, context=wrong),
         lambda: fx.evaluate_batch(lag, ["y"], [wrong]),
@@ -98,17 +98,17 @@ def test_many_contexts_are_not_one() -> None:
     several: list[Any] = [context, 1.0]
     for wrong in several:
         with pytest.raises(ValueRefusedError, match="expected several root contexts"):
-            fx.simulate_many(lag, 1.0, wrong)
+            fx.simulate_many(lag, wrong, 1.0)
 
 
 def test_one_name_stands_for_a_list_of_one() -> None:
     lag = fx.FirstOrderLag("lag", time_constant=2.0, initial=1.0)
     context = lag.create_default_context()
     context.set("u", 0.0)
-    alone = fx.parameter_sensitivity(lag, 3.0, "time_constant", context=context)
+    alone = fx.parameter_sensitivity(lag, "time_constant", 3.0, context=context)
     assert (
         alone["time_constant"]
-        == fx.parameter_sensitivity(lag, 3.0, ["time_constant"], context=context)["time_constant"]
+        == fx.parameter_sensitivity(lag, ["time_constant"], 3.0, context=context)["time_constant"]
     )
     model = fx.linearize(lag, context, inputs="u", outputs=lag.output_port("y"))
     assert (model.input_names, model.output_names) == (["u"], ["y"])

@@ -8,15 +8,16 @@ from typing import Any
 import pytest
 
 import flexure as fx
+from flexure.diagrams import Forced, Initialization, Periodic, PerStep, Terminate
 from tests.oracle.reading import cases
 
 Trace = list[list[Any]]
 
 TRIGGERS: dict[str, Callable[[dict[str, Any]], Any]] = {
-    "init": lambda event: fx.Initialization(),
-    "per_step": lambda event: fx.PerStep(),
-    "periodic": lambda event: fx.Periodic(event["period"], event["offset"]),
-    "forced": lambda event: fx.Forced(),
+    "init": lambda event: Initialization(),
+    "per_step": lambda event: PerStep(),
+    "periodic": lambda event: Periodic(event["period"], event["offset"]),
+    "forced": lambda event: Forced(),
 }
 
 
@@ -50,7 +51,7 @@ class Recorder(fx.LeafSystem):
             self.trace.append([context.time, self.name, event["label"], seen])
             if event["kind"] == "publish":
                 end = event.get("terminate_at")
-                return fx.Terminate("the oracle says so") if end and context.time >= end else None
+                return Terminate("the oracle says so") if end and context.time >= end else None
             return {
                 self.entries[index]: [self.effect(rest, index, seen, context.time)]
                 for index, *rest in event.get("set", [])
@@ -116,7 +117,7 @@ class Counter(fx.LeafSystem):
         if moving:
             self.declare_continuous_state(z=1)
         self.declare_vector_output("y", 1, self.count, prerequisites=[self.count])
-        self.declare_discrete_update(self.tick, fx.Periodic(period, offset))
+        self.declare_discrete_update(self.tick, Periodic(period, offset))
 
     def tick(self, context: Any) -> dict[Any, Any]:
         return {self.count: self.count(context) + 1.0}

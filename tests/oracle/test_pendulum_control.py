@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import flexure as fx
+from flexure.diagrams import Periodic
 from tests.oracle.reading import cases
 
 TIGHT: dict[str, Any] = {"method": "DOP853", "rtol": 1e-12, "atol": 1e-13}
@@ -174,7 +175,7 @@ class DigitalPi(fx.LeafSystem):
         self.integral = self.declare_discrete_state("integral", [0.0])
         self.held = self.declare_discrete_state("held", [0.0])
         self.declare_vector_output("u", 1, self.held, prerequisites=[self.held])
-        self.declare_discrete_update(self.sample, fx.Periodic(spec["period"], spec["offset"]))
+        self.declare_discrete_update(self.sample, Periodic(spec["period"], spec["offset"]))
 
     def sample(self, context: Any) -> dict[Any, Any]:
         q = float(self.q(context)[0])

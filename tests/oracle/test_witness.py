@@ -26,7 +26,7 @@ class Ball(fx.LeafSystem):
         super().__init__("ball")
         self.restitution, self.gravity = restitution, gravity
         self.state = self.declare_continuous_state(q=1, v=1, default=start)
-        self.declare_unrestricted_update(self.bounce, fx.Witness(self.state.q, "falling"))
+        self.declare_unrestricted_update(self.bounce, fx.diagrams.Witness(self.state.q, "falling"))
         self.impacts: list[list[float]] = []
 
     def bounce(self, context: Any) -> dict[Any, Any]:

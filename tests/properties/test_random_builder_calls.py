@@ -75,11 +75,11 @@ class BuilderCalls(RuleBasedStateMachine):
     # What the model knows ----------------------------------------------------------------------
 
     @property
-    def inputs(self) -> dict[str, fx.InputPort]:
+    def inputs(self) -> dict[str, fx.diagrams.InputPort]:
         return {f"{b}.{p.name}": p for b, s in self.blocks.items() for p in s.input_ports}
 
     @property
-    def outputs(self) -> dict[str, fx.OutputPort]:
+    def outputs(self) -> dict[str, fx.diagrams.OutputPort]:
         return {f"{b}.{p.name}": p for b, s in self.blocks.items() for p in s.output_ports}
 
     @property

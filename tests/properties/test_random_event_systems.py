@@ -10,6 +10,7 @@ import numpy as np
 from hypothesis import given, settings, strategies as st
 
 import flexure as fx
+from flexure.diagrams import Periodic, PerStep, Terminate
 from flexure.diagrams.checks.errors import ZenoError
 from tests.support.native.native import needs_llvmlite
 from tests.support.native.native_runs import METHODS, native_like_interpreted
@@ -42,10 +43,8 @@ def acts(draw: st.DrawFn) -> Act:
     trigger = draw(
         st.sampled_from(
             [
-                fx.Periodic(
-                    draw(st.sampled_from([0.1, 0.25, 0.3, 0.7])), draw(thousandths(0, 8, 8))
-                ),
-                fx.Periodic(draw(thousandths(50, 1000)), draw(thousandths(0, 1000))),
+                Periodic(draw(st.sampled_from([0.1, 0.25, 0.3, 0.7])), draw(thousandths(0, 8, 8))),
+                Periodic(draw(thousandths(50, 1000)), draw(thousandths(0, 1000))),
                 Watch(lambda t, x, d: x[0] - level, direction),
                 Watch(lambda t, x, d: np.sin(rate * t + level), direction),
             ]
@@ -61,13 +60,13 @@ def publishes(draw: st.DrawFn) -> Act:
     trigger = draw(
         st.sampled_from(
             [
-                fx.Periodic(draw(thousandths(50, 1000)), draw(thousandths(0, 1000))),
+                Periodic(draw(thousandths(50, 1000)), draw(thousandths(0, 1000))),
                 Watch(lambda t, x, d: np.sin(rate * t)),
-                fx.PerStep(),
+                PerStep(),
             ]
         )
     )
-    return Act("publish", trigger, lambda t, x, d: fx.Terminate("enough") if t >= end else None)
+    return Act("publish", trigger, lambda t, x, d: Terminate("enough") if t >= end else None)
 
 
 actors = st.tuples(

@@ -74,7 +74,7 @@ class Mixed(fx.LeafSystem):
                 )
             else:
                 state = self.declare_discrete_state("x", plan.initial)
-                self.declare_discrete_update(self.tick, fx.Periodic(plan.period))
+                self.declare_discrete_update(self.tick, fx.diagrams.Periodic(plan.period))
             self.state, needs = state, [state]
         if plan.way.startswith("abstract"):
             needs.append(self.held)

@@ -10,7 +10,8 @@ import pytest
 import flexure as fx
 from flexure.diagrams import scalars
 from flexure.diagrams.scalars.expressions.expression import reachable
-from flexure.solvers.tracing.trace import STATE, TIME, number_behind, trace_derivatives
+from flexure.diagrams.values.symbolic_values import STATE, TIME
+from flexure.solvers.tracing.trace import number_behind, trace_derivatives
 from tests.support.native.native import needs_llvmlite
 from tests.support.native.shared_code import FloatArray, jacobian_by
 from tests.support.systems.alike_at_random import diagram_of

@@ -200,7 +200,7 @@ def test_sensitivities_are_those_of_differences() -> None:
         value = context.get(asked.gain)
         end = EARLY if SWITCHED & {*asked.kinds} else END
         answer = fx.parameter_sensitivity(
-            asked.diagram, end, asked.gain, outputs=asked.output, **RUN
+            asked.diagram, asked.gain, end, outputs=asked.output, **RUN
         )
         ends = []
         for step in (-1e-5, 1e-5):

@@ -15,6 +15,7 @@ from hypothesis import assume, given, settings, strategies as st
 from hypothesis.extra.numpy import arrays
 
 import flexure as fx
+from flexure.diagrams import Initialization, Periodic, PerStep, Terminate, Witness
 from flexure.diagrams.values.events import Trigger
 from tests.support.systems.simulation import Clockwork, Flow, ball, chain, count_up, together
 from tests.support.tiers import by_tier
@@ -50,7 +51,7 @@ def sampled_swing() -> fx.Diagram:
             fx.Integrator("sum"),
             name="sampled",
         ),
-        Clockwork(fx.Periodic(0.1), count_up, kind="discrete", name="counter"),
+        Clockwork(Periodic(0.1), count_up, kind="discrete", name="counter"),
     )
 
 
@@ -241,7 +242,7 @@ def test_sampled_linear_loops_follow_their_matrix_exponentials(loop: Loop, metho
 # Random schedules against a plain reading of the rules -------------------------------------------
 
 Row = tuple[float, str, float]
-RANKS: dict[type, int] = {fx.Initialization: 0, fx.PerStep: 1, fx.Periodic: 2, fx.Witness: 3}
+RANKS: dict[type, int] = {Initialization: 0, PerStep: 1, Periodic: 2, Witness: 3}
 
 
 @dataclass
@@ -257,10 +258,10 @@ class Spec:
 
     def at(self) -> Trigger:
         triggers: dict[str, Callable[[], Trigger]] = {
-            "initialization": fx.Initialization,
-            "per_step": fx.PerStep,
-            "periodic": lambda: fx.Periodic(self.period, self.offset),
-            "witness": lambda: fx.Witness(lambda context: context.time - self.offset),
+            "initialization": Initialization,
+            "per_step": PerStep,
+            "periodic": lambda: Periodic(self.period, self.offset),
+            "witness": lambda: Witness(lambda context: context.time - self.offset),
         }
         return triggers[self.trigger]()
 
@@ -287,7 +288,7 @@ class Actor(fx.LeafSystem):
             if spec.kind != "publish":
                 return {self.number: after(number, spec.factor)}
             ends = spec.ends_at is not None and context.time >= spec.ends_at
-            return fx.Terminate("enough") if ends else None
+            return Terminate("enough") if ends else None
 
         return handle
 

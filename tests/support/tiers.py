@@ -92,6 +92,3 @@ def for_each(names: str | Sequence[str], cases: Iterable[Any]) -> Callable[[Test
         return run  # type: ignore[return-value]
 
     return decorate
-
-
-__all__ = ["FULL", "by_tier", "by_turn", "crossed", "for_each", "thinned"]

@@ -11,42 +11,38 @@ import numpy.typing as npt
 
 from flexure.blocks.flexures.beams.beam_constants import FreeStrainInputs, beam_constants, warmed
 from flexure.blocks.flexures.beams.beam_law import BeamLaw, num_constants
-from flexure.blocks.flexures.beams.beam_options import (
-    checked_ends,
-    checked_segments,
-    require_one_shape,
-    require_parts,
-    require_plate,
-    require_warping,
+from flexure.blocks.flexures.beams.beam_presentation import (
+    PresentedBeam,
+    default_length,
+    require_fit,
+    require_length,
+    unstressed_shape,
 )
-from flexure.blocks.flexures.beams.beam_presentation import PresentedBeam
 from flexure.blocks.flexures.beams.beam_segment import (
     BeamSegment,
+    Taper,
+    TaperedSegment,
     divide,
     end_offsets,
     end_shares,
     node_joints,
     rigid_halves,
     section_inertia,
-)
-from flexure.blocks.flexures.beams.beam_shapes import (
-    default_length,
-    require_fit,
-    require_length,
-    unstressed_shape,
+    warn_of_curved_taper,
 )
 from flexure.blocks.flexures.beams.range_checks import (
     BENDING_LIMITS,
     beam_limits,
     bending_measures,
+    checked_ends,
+    checked_segments,
+    require_one_shape,
+    require_parts,
+    require_plate,
+    require_warping,
     slenderness,
 )
 from flexure.blocks.flexures.beams.tapered_beam_law import TaperedBeamLaw
-from flexure.blocks.flexures.beams.tapered_segment import (
-    Taper,
-    TaperedSegment,
-    warn_of_curved_taper,
-)
 from flexure.blocks.flexures.sections.fatigue import Fatigue
 from flexure.blocks.flexures.sections.flexure_parameters import (
     MaterialParameters,
@@ -54,6 +50,7 @@ from flexure.blocks.flexures.sections.flexure_parameters import (
     time_of_damping,
 )
 from flexure.blocks.flexures.sections.materials import Material
+from flexure.blocks.flexures.sections.polygon_constants import unevenness, warping_length
 from flexure.blocks.flexures.sections.sections import Section
 from flexure.blocks.flexures.sections.strength import (
     StressedElement,
@@ -61,14 +58,13 @@ from flexure.blocks.flexures.sections.strength import (
     section_force_names,
     stresses_along,
 )
-from flexure.blocks.flexures.sections.warping import unevenness, warping_length
 from flexure.blocks.math import RigidTransform, rotation_vector_from_rotation
 from flexure.blocks.multibody.bodies.bodies import Body, FrameLike
-from flexure.blocks.multibody.bodies.poses import PoseLike, checked_pose
+from flexure.blocks.multibody.bodies.body_motion import PoseLike, checked_pose
 from flexure.blocks.multibody.joints import Joint
-from flexure.blocks.multibody.trees.carried_inertia import INERTIA_SIZE
 from flexure.blocks.multibody.trees.component_names import SPATIAL_FORCE
-from flexure.blocks.multibody.trees.joint_graph import InPlane
+from flexure.blocks.multibody.trees.topology import InPlane
+from flexure.blocks.multibody.trees.tree_inputs import INERTIA_SIZE
 from flexure.diagrams import scalars
 from flexure.diagrams.checks.arguments import flag
 from flexure.diagrams.checks.errors import DeclarationError
@@ -242,7 +238,7 @@ class Beam(PresentedBeam, StressedElement):
     ...     "leaf",
     ...     builder.world,
     ...     builder.add_frame("end", table, (0.1, 0.0, 0.0)),
-    ...     section=fx.RectangleSection(width=0.02, thickness=0.0005),
+    ...     section=fx.sections.RectangleSection(width=0.02, thickness=0.0005),
     ...     material=Material.common("structural steel S235"),
     ...     length=0.1,
     ... )

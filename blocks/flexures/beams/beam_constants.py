@@ -11,7 +11,7 @@ from flexure.blocks.flexures.beams.beam_law import BeamLaw
 from flexure.blocks.flexures.beams.tapered_beam_law import STATIONS, TaperedBeamLaw
 from flexure.blocks.flexures.sections.flexure_parameters import MaterialConstants
 from flexure.blocks.flexures.sections.materials import Material
-from flexure.blocks.flexures.sections.warping import (
+from flexure.blocks.flexures.sections.polygon_constants import (
     part_left_by_warping,
     unevenness,
     warping_length,

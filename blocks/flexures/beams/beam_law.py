@@ -14,12 +14,10 @@ from flexure.blocks.flexures.beams.beam_strains import (
     Form,
     chord_of,
     elongation,
-    turns_of,
-)
-from flexure.blocks.flexures.beams.planar_motion import (
     in_plane,
     planar_deformation,
     planar_velocity,
+    turns_of,
 )
 from flexure.blocks.flexures.sections.flexure_parameters import MaterialConstants
 from flexure.blocks.flexures.sections.materials import Material

@@ -91,7 +91,7 @@ class ReducedBody:
         squares, shapes = eigh(self.stiffness, self.mass_matrix)
         return np.sqrt(np.maximum(squares, 0.0)), shapes
 
-    def error_bound(self, frequencies: npt.ArrayLike) -> FloatArray:
+    def error_bound(self, frequency: npt.ArrayLike) -> FloatArray:
         """Bound the error of the forces at the interfaces at angular frequencies.
 
         The full model has the dynamic stiffness of this one, less that of the omitted modes j. With
@@ -103,20 +103,11 @@ class ReducedBody:
 
         λ is the greatest eigenvalue of Σ p_j p_jᵀ / ω_j² over M, which one static solution gives.
         At ε = 0.01 the inertial forces at the interfaces err by at most 1 %, and frequencies of
-        mechanisms by about 0.5 % or less.
-
-        Parameters
-        ----------
-        frequencies : array_like
-            Angular frequencies >= 0 in rad/s.
-
-        Returns
-        -------
-        array
-            ε for each of them; infinite from ω₁ on, where more modes are needed.
+        mechanisms by about 0.5 % or less. Frequencies >= 0 are in rad/s. From ω₁ on, more modes are
+        needed, and ε is infinite.
         """
         attempt = "Cannot bound the error of a reduction"
-        given = as_numbers(frequencies, attempt)
+        given = as_numbers(frequency, attempt)
         check_bounds(given, attempt, lower=0.0, unit="rad/s")
         square = given**2
         left = 1.0 - square / self.next_frequency**2

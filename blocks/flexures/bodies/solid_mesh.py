@@ -11,9 +11,14 @@ import numpy.typing as npt
 from flexure.blocks.flexures.bodies.recovery import Recovery, assembled, stress_stiffness
 from flexure.blocks.flexures.bodies.reduction import require_one_piece
 from flexure.blocks.flexures.sections.materials import Material
-from flexure.diagrams.checks.arguments import file_path, mapping, require, require_that
+from flexure.diagrams.checks.arguments import (
+    file_path,
+    import_extra,
+    mapping,
+    require,
+    require_that,
+)
 from flexure.diagrams.checks.errors import ValueRefusedError, quoted, suggestion, warn
-from flexure.diagrams.checks.extras import import_extra
 from flexure.diagrams.values.arrays import FloatArray, as_numbers
 
 #: Which nodes belong to an interface: the name of a set of the file, a plane through a point with

@@ -107,7 +107,7 @@ class LumpedHinge(StressedElement, CoordinateForceElement):
     ...     fx.LumpedHinge(
     ...         "hinge",
     ...         pivot,
-    ...         section=fx.RectangleSection(width=0.01, thickness=5e-4),
+    ...         section=fx.sections.RectangleSection(width=0.01, thickness=5e-4),
     ...         material=fx.Material.common("stainless steel 301"),
     ...         length=0.1,
     ...     )

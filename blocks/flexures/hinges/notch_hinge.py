@@ -15,7 +15,7 @@ from flexure.blocks.flexures.sections.flexure_parameters import (
 )
 from flexure.blocks.flexures.sections.materials import Material
 from flexure.blocks.flexures.sections.strength import SECTION_FORCES, StressedElement, stress_limits
-from flexure.blocks.forces.bushings.gimbal_free_bushing_law import RotationVectorBushingLaw
+from flexure.blocks.forces.bushings.bushing_law import RotationVectorBushingLaw
 from flexure.blocks.forces.bushings.halfway_element import HalfwayElement
 from flexure.blocks.multibody.bodies.bodies import FrameLike
 from flexure.blocks.multibody.force_elements.limits import Limit
@@ -187,8 +187,6 @@ class NotchHinge(StressedElement, HalfwayElement):
         ]
         self.declare_limits(limits, self._calc_limited, prerequisites=deformed)
 
-    # How it is shown -------------------------------------------------------------------------
-
     def ribbon(self, context: Any) -> Ribbon:
         """Return the notch with its thickness along it."""
         notch = self.notch(context)
@@ -232,8 +230,6 @@ class NotchHinge(StressedElement, HalfwayElement):
             "Greatest stress of each section",
             "Pa",
         )
-
-    # Equations -------------------------------------------------------------------------------
 
     def notch_law(self, context: Any) -> NotchLaw:
         """Return compliance and stress with the values of a context.

@@ -33,7 +33,7 @@ class NotchCompliance(NamedTuple):
     Examples
     --------
     >>> import flexure as fx
-    >>> notch = fx.CircularNotch(thickness=5e-4, radius=5e-3, width=1e-2)
+    >>> notch = fx.sections.CircularNotch(thickness=5e-4, radius=5e-3, width=1e-2)
     >>> steel = fx.Material.common("structural steel S235")
     >>> compliance = fx.laws.NotchLaw.of(notch, steel).compliance()
     >>> round(float(1.0 / compliance.rotation[2]), 3)  # N m/rad
@@ -251,7 +251,7 @@ class ParosWeisbord(NamedTuple):
     Examples
     --------
     >>> import flexure as fx
-    >>> notch = fx.CircularNotch(thickness=5e-4, radius=5e-3, width=1e-2)
+    >>> notch = fx.sections.CircularNotch(thickness=5e-4, radius=5e-3, width=1e-2)
     >>> found = fx.laws.paros_weisbord(notch, 210e9)
     >>> round(float(1.0 / found.bending_z), 2)  # N m/rad
     11.89

@@ -82,8 +82,8 @@ class Notch(ABC):
     Examples
     --------
     >>> import flexure as fx
-    >>> notch = fx.CircularNotch(thickness=5e-4, radius=5e-3, width=1e-2)
-    >>> isinstance(notch, fx.Notch), notch.half_axes
+    >>> notch = fx.sections.CircularNotch(thickness=5e-4, radius=5e-3, width=1e-2)
+    >>> isinstance(notch, fx.sections.Notch), notch.half_axes
     (True, (0.005, 0.005))
     """
 

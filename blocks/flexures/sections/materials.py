@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import tomllib
 from dataclasses import dataclass, replace
+from functools import cache
+from importlib.resources import files
 from typing import Any
 
 import numpy as np
@@ -227,16 +230,15 @@ class Material(AnswersOtherWords):
         >>> fx.Material.common("Invar 36").thermal_expansion
         1.2e-06
         """
-        from flexure.blocks.flexures.sections.common_materials import COMMON
-
-        if not is_one_of(name, COMMON):
+        known = _common_materials()
+        if not is_one_of(name, known):
             raise ValueRefusedError(
                 "Cannot find a common material",
                 expected="one of Material.names()",
                 found=shown(name),
-                remedy=suggestion(name, COMMON),
+                remedy=suggestion(name, known),
             )
-        return COMMON[name]
+        return known[name]
 
     @staticmethod
     def names() -> tuple[str, ...]:
@@ -248,9 +250,7 @@ class Material(AnswersOtherWords):
         >>> len(fx.Material.names()) >= 40
         True
         """
-        from flexure.blocks.flexures.sections.common_materials import COMMON
-
-        return tuple(sorted(COMMON, key=str.lower))
+        return tuple(sorted(_common_materials(), key=str.lower))
 
     @staticmethod
     def silicon(along: npt.ArrayLike, width: npt.ArrayLike) -> Material:
@@ -540,3 +540,10 @@ def _checked_ratio(value: object) -> float:
     """Return Poisson's ratio when it leaves the material stable."""
     attempt = f"{_ATTEMPT} with poissons_ratio"
     return bounded(value, attempt, lower=float(np.nextafter(-1.0, 0.0)), upper=0.5)
+
+
+@cache
+def _common_materials() -> dict[str, Material]:
+    """Return the common materials by name, from the data beside this file."""
+    data = (files(__package__) / "common_materials.toml").read_text(encoding="utf-8")
+    return {name: Material(**given, name=name) for name, given in tomllib.loads(data).items()}

@@ -70,8 +70,8 @@ class Section(ABC):
     Examples
     --------
     >>> import flexure as fx
-    >>> leaf = fx.RectangleSection(width=0.02, thickness=5e-4)
-    >>> isinstance(leaf, fx.Section), round(leaf.area * 1e6, 9)
+    >>> leaf = fx.sections.RectangleSection(width=0.02, thickness=5e-4)
+    >>> isinstance(leaf, fx.sections.Section), round(leaf.area * 1e6, 9)
     (True, 10.0)
     """
 

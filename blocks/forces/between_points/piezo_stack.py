@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from flexure.blocks.forces.between_points.point_to_point import PointToPointElement
-from flexure.blocks.forces.between_points.spring_damper_law import SpringDamperLaw
+from flexure.blocks.forces.between_points.spring_damper import SpringDamperLaw
 from flexure.blocks.forces.bushings.mount_branches import FrictionBranch
 from flexure.blocks.multibody.bodies.bodies import FrameLike
 from flexure.diagrams import scalars

@@ -134,8 +134,6 @@ class PointToPointElement(BodyForceElement):
         frames = self.frame_a.X_BF, self.frame_b.X_BF
         return [X_BF.p + X_BF.R @ point for X_BF, point in zip(frames, points, strict=True)]
 
-    # Equations -------------------------------------------------------------------------------
-
     @abstractmethod
     def law(self, context: Any) -> CoordinateLaw:
         """Return the law of the force along the length, with the constants of a context."""
@@ -191,8 +189,6 @@ class PointToPointElement(BodyForceElement):
         """Return the power of the dissipative force along the length."""
         line = self._line(context)
         return self.law(context).non_conservative_power(line.length, line.rate)
-
-    # Points that meet ------------------------------------------------------------------------
 
     def _nearest(self, context: Any) -> Array:
         """Return δ, the distance below which the direction is lost."""

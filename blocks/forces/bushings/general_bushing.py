@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from flexure.blocks.forces.bushings.general_bushing_law import GeneralBushingLaw
+from flexure.blocks.forces.bushings.bushing_law import GeneralBushingLaw
 from flexure.blocks.forces.bushings.halfway_element import HalfwayElement
 from flexure.blocks.forces.bushings.mount_branches import FrictionBranch, MaxwellBranch
-from flexure.blocks.forces.coefficients.passive_matrix import (
+from flexure.blocks.forces.coefficients.bushing_coefficients import (
     DIRECTIONS,
     passivity_problem,
     six_by_six,

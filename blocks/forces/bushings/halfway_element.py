@@ -43,8 +43,6 @@ class HalfwayElement(BodyForceElement):
         super().__init__(name, {"A": frame_a, "C": frame_c}, dissipates=dissipates, **options)
         self._dissipates = dissipates
 
-    # Declarations ----------------------------------------------------------------------------
-
     @property
     def _own_state(self) -> list[ContinuousState | DiscreteState]:
         """What is inside, if anything, on which forces depend as on the deformation."""
@@ -112,8 +110,6 @@ class HalfwayElement(BodyForceElement):
             doc="spatial force on C about Co, expressed in C",
         )
 
-    # What the element is attached to ---------------------------------------------------------
-
     @property
     def frame_a(self) -> Frame:
         """The frame A."""
@@ -133,8 +129,6 @@ class HalfwayElement(BodyForceElement):
     def link1(self) -> Body:
         """The body that carries frame C."""
         return self.frame_c.body
-
-    # Equations -------------------------------------------------------------------------------
 
     @abstractmethod
     def law(self, context: Any) -> HalfwayLaw:

@@ -13,7 +13,9 @@ from flexure.blocks.forces.contacts.contact_law import (
     ContactLaw,
     Elastic,
     Push,
+    StickingFriction,
     damping_for,
+    friction_constants,
     friction_force,
 )
 from flexure.blocks.forces.contacts.contact_shapes import (
@@ -25,7 +27,6 @@ from flexure.blocks.forces.contacts.contact_shapes import (
     overlap_of_boxes,
     touches,
 )
-from flexure.blocks.forces.contacts.sticking_friction import StickingFriction, friction_constants
 from flexure.blocks.math import RigidTransform, compose_transforms, cross, dot, relative_pose
 from flexure.blocks.multibody.bodies.bodies import FrameLike
 from flexure.blocks.multibody.bodies.body_shape import BodyShape

@@ -17,8 +17,7 @@ from flexure.blocks.multibody.bodies.body_motion import BodyMotion, Placement
 from flexure.blocks.multibody.bodies.body_shape import BodyShape
 from flexure.blocks.multibody.constraints.constraint import Condition, ConstrainedTree, Slip
 from flexure.blocks.multibody.constraints.frame_constraints import FrameConstraint
-from flexure.blocks.multibody.constraints.switched_constraint import Row
-from flexure.blocks.multibody.constraints.unilateral_constraint import NEAR, UnilateralConstraint
+from flexure.blocks.multibody.constraints.switched_constraint import NEAR, Row, UnilateralConstraint
 from flexure.blocks.multibody.joints.base.closure import Demand
 from flexure.diagrams import scalars
 from flexure.diagrams.checks.arguments import flag, require_that

@@ -3,24 +3,31 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from flexure.blocks.forces.coefficients.fractional_branches import branches_like_power
-from flexure.blocks.forces.coefficients.passive_matrix import DIRECTIONS
-from flexure.diagrams.checks.arguments import flag, items_of, mapping, require
+from flexure.blocks.forces.coefficients.bushing_coefficients import DIRECTIONS, branches_like_power
+from flexure.diagrams.checks.arguments import check_axes, flag, items_of, mapping, require, shown
 from flexure.diagrams.checks.errors import UnknownNameError, ValueRefusedError, suggestion
-from flexure.diagrams.interface.lazy_names import Deferred
-from flexure.diagrams.values.arrays import FloatArray, as_number, as_numbers, bounded, check_bounds
+from flexure.diagrams.drawing.formats.new_figures import new_figure, saved
+from flexure.diagrams.drawing.formats.style import COLORS, check_file, tidy
+from flexure.diagrams.values.arrays import (
+    FloatArray,
+    as_number,
+    as_numbers,
+    bounded,
+    check_bounds,
+    refuse_masked,
+)
 
 if TYPE_CHECKING:
-    from flexure.blocks.forces.fits import dynamic_stiffness_figure
-else:
-    dynamic_stiffness_figure = Deferred("flexure.blocks.forces.fits.dynamic_stiffness_figure")
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 
 @dataclass(frozen=True)
@@ -253,7 +260,71 @@ class DynamicStiffness:
         more = tuple((factor * stiffness, time) for stiffness, time in found)
         return replace(self, branches=(*self.branches, *more), fractional=None)
 
-    plot = dynamic_stiffness_figure.plot_dynamic_stiffness
+    def plot(
+        self,
+        frequency: npt.ArrayLike,
+        amplitude: npt.ArrayLike | None = None,
+        *,
+        measured: npt.ArrayLike | None = None,
+        ax: Sequence[Axes] | None = None,
+        path: str | Path | None = None,
+    ) -> Figure:
+        """Plot magnitude and loss angle over frequency, with a line for each amplitude.
+
+        Parameters
+        ----------
+        frequency, amplitude : array_like, shape (n,)
+            Where to compute it, as for `at`.
+        measured : array_like of complex, shape (n,), optional
+            What was measured there, as points.
+        ax : sequence of matplotlib.axes.Axes, optional
+            The two axes; a new figure when omitted.
+        path : str or Path, optional
+            Where to save the figure.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+            Its axes are those of magnitude and loss angle.
+        """
+        attempt = "Cannot plot a dynamic stiffness"
+        computed = self.at(frequency, amplitude)
+        hertz = np.asarray(frequency, dtype=float)
+        levels = np.zeros(()) if amplitude is None else as_numbers(amplitude, attempt)
+        fits = hertz.ndim == 1 and len(hertz) > 0 and levels.shape in {(), hertz.shape}
+        require(
+            fits, frequency, attempt, "frequencies in one row, and an amplitude for each or for all"
+        )
+        X = np.broadcast_to(levels, hertz.shape)
+        points = None if measured is None else as_complex(measured, len(computed), attempt)
+        check_file(path, attempt)
+        axes: Any = ax
+        if ax is None:
+            axes = new_figure(figsize=(8.0, 6.0), layout="constrained").subplots(2, 1, sharex=True)
+        else:
+            axes = items_of(ax, "two axes", attempt)
+            require(len(axes) == 2, ax, attempt, "two axes")
+            for each in axes:
+                check_axes(each, attempt)
+        upper, lower = axes
+        for number, level in enumerate(np.unique(X)):
+            which = np.flatnonzero(level == X)
+            which = which[np.argsort(hertz[which], kind="stable")]
+            color = COLORS[number % len(COLORS)]
+            label = "computed" if amplitude is None else f"amplitude {level:.3g}"
+            for panel, show in ((upper, np.abs), (lower, _degrees)):
+                panel.plot(hertz[which], show(computed[which]), color=color, label=label)
+                if points is not None:
+                    panel.plot(hertz[which], show(points[which]), ".", color=color)
+        for panel in (upper, lower):
+            panel.set_xscale("log")
+            tidy(panel)
+        upper.set_ylabel("dynamic stiffness")
+        upper.legend(frameon=False, loc="best")
+        lower.set_ylabel("loss angle [°]")
+        lower.set_xlabel("frequency [Hz]")
+        figure: Figure = upper.figure.figure
+        return saved(figure, path)
 
 
 def bushing_options(laws: Mapping[str, DynamicStiffness]) -> dict[str, Any]:
@@ -338,3 +409,22 @@ def first_harmonic(X: FloatArray, limit: float, half: float, *, has_memory: bool
         alpha = 2.0 * Y / (1.0 + np.sqrt(1.0 + 4.0 * Y**2))
         a = 1.0 - 1.0 / (1.0 / (1.0 + alpha) + way)
     return limit / X * np.sum(weights * a * (np.sin(phi) + 1j * np.cos(phi)), axis=-1)
+
+
+def _degrees(stiffness: npt.NDArray[np.complex128]) -> npt.NDArray[np.float64]:
+    """Return the loss angle."""
+    return np.asarray(np.rad2deg(np.angle(stiffness)))
+
+
+def as_complex(values: Any, count: int, attempt: str) -> npt.NDArray[np.complex128]:
+    """Return the measured stiffness."""
+    expected = f"{count} complex numbers in one row"
+    refuse_masked(values, attempt, expected)
+    try:
+        numbers = np.asarray(values, dtype=np.complex128)
+    except (TypeError, ValueError, OverflowError):
+        raise ValueRefusedError(attempt, expected=expected, found=shown(values)) from None
+    require(numbers.shape == (count,), values, attempt, expected)
+    fits = bool(np.all(np.isfinite(numbers)) and np.all(numbers.real > 0.0))
+    require(fits, values, attempt, "finite numbers with a positive real part")
+    return numbers

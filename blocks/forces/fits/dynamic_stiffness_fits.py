@@ -9,26 +9,24 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from flexure.blocks.forces.fits.dynamic_stiffness import DynamicStiffness
+from flexure.blocks.forces.fits.dynamic_stiffness import DynamicStiffness, as_complex
 from flexure.blocks.forces.fits.fit_report import FitReport
 from flexure.blocks.forces.fits.law_fits import fit_constants
-from flexure.diagrams.checks.arguments import flag, require, shown
-from flexure.diagrams.checks.errors import ValueRefusedError
+from flexure.diagrams.checks.arguments import flag, require
 from flexure.diagrams.values.arrays import (
     FloatArray,
     as_numbers,
     check_bounds,
     check_size,
-    refuse_masked,
 )
 
 _ATTEMPT = "Cannot fit a dynamic stiffness"
 
 
 def fit_dynamic_stiffness(
-    frequencies: npt.ArrayLike,
+    frequency: npt.ArrayLike,
     stiffness: npt.ArrayLike,
-    amplitudes: npt.ArrayLike | None = None,
+    amplitude: npt.ArrayLike | None = None,
     *,
     branches: int = 2,
     damping: bool = False,
@@ -43,12 +41,12 @@ def fit_dynamic_stiffness(
 
     Parameters
     ----------
-    frequencies : array_like, shape (n,)
+    frequency : array_like, shape (n,)
         Frequencies > 0 in Hz, two or more.
     stiffness : array_like of complex, shape (n,)
         Measured stiffness in N/m or N m/rad: load over deformation in harmonic motion, by first
         harmonics.
-    amplitudes : array_like, shape (n,), optional
+    amplitude : array_like, shape (n,), optional
         Amplitudes > 0 of the deformation in m or rad, two or more; needed with friction.
     branches : int
         Number of Maxwell branches.
@@ -95,15 +93,15 @@ def fit_dynamic_stiffness(
 
     Examples
     --------
-    >>> frequencies = np.geomspace(1.0, 100.0, 20)
-    >>> measured = DynamicStiffness(100.0, branches=((40.0, 0.01),)).at(frequencies)
-    >>> found, report = fit_dynamic_stiffness(frequencies, measured, branches=1)
+    >>> frequency = np.geomspace(1.0, 100.0, 20)
+    >>> measured = DynamicStiffness(100.0, branches=((40.0, 0.01),)).at(frequency)
+    >>> found, report = fit_dynamic_stiffness(frequency, measured, branches=1)
     >>> (np.round(found.stiffness, 6), np.round(found.branches, 6).tolist())
     (np.float64(100.0), [[40.0, 0.01]])
     """
-    hertz = _positive(frequencies, "frequencies")
+    hertz = _positive(frequency, "frequency")
     measured = as_complex(stiffness, len(hertz), f"{_ATTEMPT} with stiffness")
-    X = None if amplitudes is None else _positive(amplitudes, "amplitudes", len(hertz))
+    X = None if amplitude is None else _positive(amplitude, "amplitude", len(hertz))
     count = check_size(branches, "a number of branches")
     with_damping = flag(damping, "damping", _ATTEMPT)
     with_friction = flag(friction, "friction", _ATTEMPT)
@@ -273,17 +271,3 @@ def _positive(
     require(fits, values, attempt, f"{wanted} numbers in one row")
     check_bounds(numbers, attempt, lower=0.0, exclusive=True)
     return np.asarray(numbers, dtype=np.float64)
-
-
-def as_complex(values: Any, count: int, attempt: str) -> npt.NDArray[np.complex128]:
-    """Return the measured stiffness."""
-    expected = f"{count} complex numbers in one row"
-    refuse_masked(values, attempt, expected)
-    try:
-        numbers = np.asarray(values, dtype=np.complex128)
-    except (TypeError, ValueError, OverflowError):
-        raise ValueRefusedError(attempt, expected=expected, found=shown(values)) from None
-    require(numbers.shape == (count,), values, attempt, expected)
-    fits = bool(np.all(np.isfinite(numbers)) and np.all(numbers.real > 0.0))
-    require(fits, values, attempt, "finite numbers with a positive real part")
-    return numbers

@@ -12,6 +12,8 @@ import numpy as np
 from flexure.diagrams.checks.errors import UnknownNameError, suggestion
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.contexts.value_places import Way, path_of
+from flexure.diagrams.drawing.formats.new_figures import new_figure, saved
+from flexure.diagrams.drawing.formats.style import COLORS, GREY, labelled, tidy
 from flexure.diagrams.interface.html import Shown, heading, note
 from flexure.diagrams.values.arrays import FloatArray, bounded
 from flexure.diagrams.values.handles import require_context
@@ -20,7 +22,16 @@ from flexure.diagrams.values.tables import Table
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from flexure.blocks.forces.fits.fit_figures import Labels
+
+@dataclass(frozen=True, eq=False)
+class Labels:
+    """The content of a figure of a fit."""
+
+    title: str  # what is above
+    over: str  # what signals are drawn over
+    points: list[FloatArray]  # its values, for each record
+    names: dict[str, list[str]]  # what the components of each signal are called
+
 
 _ROWS = 60  # constants in a notebook
 _Entry = TypeVar("_Entry")
@@ -227,14 +238,52 @@ class FitReport(Shown):
         -------
         matplotlib.figure.Figure
         """
-        from flexure.blocks.forces.fits.fit_figures import plot_fit
-
-        return plot_fit(self, self._labels(), path)
+        labels = self._labels()
+        panels = [
+            (signal, component, name, unit)
+            for signal, unit in self.units.items()
+            for component, name in enumerate(labels.names[signal])
+        ]
+        figure = new_figure(figsize=(8.0, 0.8 + 3.0 * len(panels)), layout="constrained")
+        ratios = [3.0, 1.0] * len(panels)
+        axes = figure.subplots(
+            len(ratios), 1, sharex=True, squeeze=False, gridspec_kw={"height_ratios": ratios}
+        )[:, 0]
+        for row, (signal, component, name, unit) in enumerate(panels):
+            above, below = axes[2 * row], axes[2 * row + 1]
+            for number, points in enumerate(labels.points):
+                if signal not in self.measured[number]:
+                    continue
+                color = COLORS[number % len(COLORS)]
+                measured = self.measured[number][signal][:, component]
+                computed = self.computed[number][signal][:, component]
+                which = f", record {number}" if len(labels.points) > 1 else ""
+                above.plot(
+                    points,
+                    measured,
+                    ".",
+                    color=color,
+                    alpha=0.45,
+                    markersize=4,
+                    label="measured" + which,
+                )
+                above.plot(points, computed, color=color, linewidth=1.6, label="fitted" + which)
+                below.plot(points, measured - computed, ".", color=color, markersize=3)
+            deviation = self.deviations[signal]
+            below.axhspan(-2.0 * deviation, 2.0 * deviation, color=GREY, alpha=0.12, linewidth=0)
+            below.axhline(0.0, color=GREY, linewidth=0.9)
+            above.set_ylabel(labelled(name, unit))
+            below.set_ylabel(labelled("residual", unit))
+            tidy(above)
+            tidy(below)
+            if row == 0:
+                above.legend(frameon=False, loc="best")
+        axes[-1].set_xlabel(labels.over)
+        figure.suptitle(f"{labels.title}, residuals with ±2 σ")
+        return saved(figure, path)
 
     def _labels(self) -> Labels:
         """Return what is written at figures, and what signals are drawn over."""
-        from flexure.blocks.forces.fits.fit_figures import Labels
-
         counts = [len(next(iter(record.values()))) for record in self.measured]
         over = [np.arange(float(count)) for count in counts]
         return Labels("Measured and fitted", "sample", over, {name: [name] for name in self.units})

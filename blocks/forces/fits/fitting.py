@@ -28,7 +28,7 @@ from flexure.blocks.forces.fits.least_squares import (
     require_enough,
     warn_of,
 )
-from flexure.blocks.forces.on_joints.hinge_law import DoorHingeConfig, HingeLaw
+from flexure.blocks.forces.on_joints.door_hinge import DoorHingeConfig, HingeLaw
 from flexure.diagrams.checks.arguments import items_of, require
 from flexure.diagrams.checks.errors import ValueRefusedError, quoted
 from flexure.diagrams.values.arrays import FloatArray, as_numbers

@@ -86,6 +86,7 @@ class LinearFit(LawFit):
 
     no_effect = 0.0
     is_linear = True
+    start = LeastSquares.start
 
     def __init__(
         self,
@@ -102,11 +103,6 @@ class LinearFit(LawFit):
 
         self._slopes = np.stack([columns[unknown.name] for unknown in unknowns], axis=1)
         super().__init__(signal, unit, law, measured, given, unknowns)
-
-    @property
-    def start(self) -> FloatArray:
-        """Where the search starts."""
-        return np.array([unknown.start for unknown in self.unknowns])
 
     def derivatives(self, values: FloatArray) -> FloatArray:
         """Return the columns."""
@@ -185,7 +181,7 @@ def fit_constants(
 
     Examples
     --------
-    >>> from flexure.blocks.forces.between_points.spring_damper_law import SpringDamperLaw
+    >>> from flexure.blocks.forces.between_points.spring_damper import SpringDamperLaw
     >>> length, rate = np.linspace(0.2, 0.9, 20), np.cos(np.arange(20.0))
     >>> made = SpringDamperLaw(free_length=0.5, stiffness=40.0, damping=3.0)
     >>> tension = made.tension(length, rate)

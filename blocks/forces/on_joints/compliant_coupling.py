@@ -180,7 +180,7 @@ class CompliantCoupling(ForceElement):
     ...     fx.RevoluteJoint(name, fx.Body("frame"), fx.Body(name), axis=(0, 0, 1))
     ...     for name in ("motor", "wheel")
     ... )
-    >>> gears = fx.GearPair("gears", motor, wheel, ratio=-20.0)
+    >>> gears = fx.constraints.GearPair("gears", motor, wheel, ratio=-20.0)
     >>> teeth = fx.CompliantCoupling("teeth", gears, stiffness=500.0, damping=0.1, efficiency=0.95)
     >>> [port.name for port in teeth.output_ports][:2]
     ['force_on_motor', 'force_on_wheel']

@@ -17,8 +17,8 @@ from typing import Any
 
 import numpy as np
 
+from flexure.diagrams.checks.arguments import import_extra
 from flexure.diagrams.checks.errors import DeclarationError, quoted
-from flexure.diagrams.checks.extras import import_extra
 from flexure.diagrams.values.arrays import FloatArray
 
 #: Types without numbers, and what functions that get and set enumerations are called.

@@ -23,8 +23,8 @@ from weakref import WeakValueDictionary
 import numpy as np
 
 from flexure.blocks.models.fmu.description import Facts, Variable
+from flexure.diagrams.checks.arguments import import_extra
 from flexure.diagrams.checks.errors import EvaluationError
-from flexure.diagrams.checks.extras import import_extra
 from flexure.diagrams.values.arrays import FloatArray
 
 _MOST_ITERATIONS = 1000  # of an event

@@ -15,13 +15,13 @@ from typing import Any
 
 from flexure.blocks.models.fmu.description import Facts, hash_of, read_facts, unpack
 from flexure.blocks.models.fmu.instance import Instance
+from flexure.diagrams.checks.arguments import import_extra
 from flexure.diagrams.checks.errors import (
     DeclarationError,
     EvaluationError,
     FlexureError,
     SimulationError,
 )
-from flexure.diagrams.checks.extras import import_extra
 from flexure.diagrams.concurrency.threads import Lock
 
 

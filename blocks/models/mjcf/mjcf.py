@@ -29,7 +29,7 @@ from flexure.blocks.models.mjcf.mjcf_elements import (
     list_what_is_left_out,
     mujoco,
 )
-from flexure.blocks.models.reading.ignored_elements import LeftOut
+from flexure.blocks.models.reading.xml_elements import LeftOut
 from flexure.blocks.multibody.bodies.bodies import Body, Frame
 from flexure.blocks.multibody.bodies.body_shape import BodyShape
 from flexure.blocks.multibody.bodies.inertia import SpatialInertia

@@ -13,9 +13,9 @@ from flexure.blocks.forces.between_points.spring_damper import LinearSpringDampe
 from flexure.blocks.forces.on_joints.compliant_coupling import CompliantCoupling
 from flexure.blocks.forces.on_joints.joint_spring import JointSpring
 from flexure.blocks.math import RigidTransform, rotation_from_quaternion
-from flexure.blocks.models.reading.ignored_elements import LeftOut
-from flexure.blocks.models.reading.joint_parts import add_friction
+from flexure.blocks.models.reading.links import add_friction
 from flexure.blocks.models.reading.visuals import color_code
+from flexure.blocks.models.reading.xml_elements import LeftOut
 from flexure.blocks.multibody.bodies.bodies import Body, Frame
 from flexure.blocks.multibody.bodies.body_shape import BodyShape
 from flexure.blocks.multibody.constraints import Coupling, GearPair, HolonomicConstraint
@@ -25,7 +25,7 @@ from flexure.blocks.multibody.joints.ball import BallRpyJoint
 from flexure.blocks.multibody.joints.weld import WeldJoint
 from flexure.blocks.multibody.plants.plant_builder import PlantBuilder
 from flexure.blocks.multibody.plants.plant_wiring import TOTALS, TREE
-from flexure.diagrams.checks.extras import import_extra
+from flexure.diagrams.checks.arguments import import_extra
 
 #: Of each kind of things, what shares its names.
 _PLACES = {

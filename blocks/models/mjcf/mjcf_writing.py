@@ -30,7 +30,7 @@ from flexure.blocks.models.writing.plant_writer import (
     has_limits,
 )
 from flexure.blocks.multibody.bodies.bodies import Body
-from flexure.blocks.multibody.bodies.unit_inertia import symmetric_matrix
+from flexure.blocks.multibody.bodies.solids import symmetric_matrix
 from flexure.blocks.multibody.constraints.constraint import Constraint
 from flexure.blocks.multibody.force_elements.force_element import ForceElement
 from flexure.blocks.multibody.plants.plant import Plant

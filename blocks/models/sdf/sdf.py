@@ -13,12 +13,10 @@ import numpy as np
 import numpy.typing as npt
 
 from flexure.blocks.math import RigidTransform, relative_pose
-from flexure.blocks.models.reading.ignored_elements import LeftOut
 from flexure.blocks.models.reading.links import Unphysical, link_inertia, loose_bases
 from flexure.blocks.models.reading.visuals import Visuals, color_code, folder_of, only_shape
-from flexure.blocks.models.reading.xml_elements import Element, plant_name, read_xml
-from flexure.blocks.models.sdf.sdf_joints import add_sdf_joint
-from flexure.blocks.models.sdf.sdf_poses import FrameGraph, pose_inside, scoped
+from flexure.blocks.models.reading.xml_elements import Element, LeftOut, plant_name, read_xml
+from flexure.blocks.models.sdf.sdf_joints import FrameGraph, add_sdf_joint, pose_inside, scoped
 from flexure.blocks.multibody.bodies.bodies import Body
 from flexure.blocks.multibody.bodies.body_shape import BodyShape
 from flexure.blocks.multibody.bodies.inertia import SpatialInertia

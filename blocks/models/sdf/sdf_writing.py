@@ -142,8 +142,6 @@ class _Writer(PlantWriter):
         self.list_constraints()
         return root
 
-    # Links -----------------------------------------------------------------------------------
-
     def _add_link(self, mobilizer: Mobilizer) -> None:
         """Add a link, at its joint or where it floats."""
         joint, body = mobilizer.joint, self.plant.bodies[mobilizer.outboard]
@@ -169,8 +167,6 @@ class _Writer(PlantWriter):
     def shape(self, kind: str, sizes: Sizes, file: str) -> ET.Element:
         """Return a shape of the format; a mesh has no sizes, but a file beside."""
         return _fill(ET.Element(kind), **(sizes or {"uri": file}))
-
-    # Joints ----------------------------------------------------------------------------------
 
     def _add_joint(self, mobilizer: Mobilizer) -> None:
         """Add a joint, from the body that is nearer to the world."""
@@ -224,8 +220,6 @@ class _Writer(PlantWriter):
                 _fill(element, **{f"drake:{key}": getattr(motors[0], key).get(self.context)})
         elif motors:
             _fill(element, **{"drake:rotor_inertia": self.rotor_inertia(joint)})
-
-    # Constraints -----------------------------------------------------------------------------
 
     def write_constraint(self, constraint: Constraint) -> bool:
         """Write a coupling of two joints into the first of them, or a loop as a joint."""

@@ -16,11 +16,16 @@ import numpy.typing as npt
 from flexure.blocks.forces.between_points.spring_damper import LinearSpringDamper
 from flexure.blocks.forces.bushings.bushing import LinearBushingRollPitchYaw
 from flexure.blocks.math import rotation_about
-from flexure.blocks.models.reading.ignored_elements import LeftOut
-from flexure.blocks.models.reading.joint_parts import BOUNDLESS, add_friction, set_limits
-from flexure.blocks.models.reading.links import Unphysical, link_inertia, loose_bases
+from flexure.blocks.models.reading.links import (
+    BOUNDLESS,
+    Unphysical,
+    add_friction,
+    link_inertia,
+    loose_bases,
+    set_limits,
+)
 from flexure.blocks.models.reading.visuals import folder_of
-from flexure.blocks.models.reading.xml_elements import Element, plant_name, read_xml
+from flexure.blocks.models.reading.xml_elements import Element, LeftOut, plant_name, read_xml
 from flexure.blocks.models.urdf.urdf_visuals import UrdfVisuals, origin_pose
 from flexure.blocks.multibody.bodies.bodies import Body, Frame
 from flexure.blocks.multibody.bodies.inertia import SpatialInertia

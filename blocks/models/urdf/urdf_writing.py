@@ -134,8 +134,6 @@ class _Writer(PlantWriter):
         self.list_constraints()
         return robot
 
-    # Links -----------------------------------------------------------------------------------
-
     def _link(self, body: Body) -> ET.Element:
         """Return a link, with what it weighs and looks like."""
         link, X_LB = ET.Element("link", name=body.name), self._frames[body]
@@ -157,8 +155,6 @@ class _Writer(PlantWriter):
     def shape(self, kind: str, sizes: Sizes, file: str) -> ET.Element:
         """Return a shape of the format; a mesh has no sizes, but a file beside."""
         return ET.Element(kind, attributes_of(**(sizes or {"filename": file})))
-
-    # Joints ----------------------------------------------------------------------------------
 
     def _joint(self, mobilizer: Mobilizer) -> ET.Element:
         """Return a joint, from the body that is nearer to the world."""

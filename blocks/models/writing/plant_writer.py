@@ -15,25 +15,25 @@ import numpy.typing as npt
 from flexure.blocks.forces.on_joints.joint_friction import JointFriction
 from flexure.blocks.forces.on_joints.joint_spring import JointSpring
 from flexure.blocks.math import RigidTransform, compose_transforms
-from flexure.blocks.models.reading.ignored_elements import LeftOut
-from flexure.blocks.models.reading.joint_parts import BOUNDLESS, TRANSITION_VELOCITY
+from flexure.blocks.models.reading.links import BOUNDLESS, TRANSITION_VELOCITY
+from flexure.blocks.models.reading.xml_elements import LeftOut
 from flexure.blocks.multibody.bodies.bodies import Body, Frame
 from flexure.blocks.multibody.bodies.body_shape import Primitive
 from flexure.blocks.multibody.bodies.meshes import write_stl
-from flexure.blocks.multibody.bodies.unit_inertia import symmetric_matrix
+from flexure.blocks.multibody.bodies.solids import symmetric_matrix
 from flexure.blocks.multibody.constraints import Coupling
 from flexure.blocks.multibody.constraints.constraint import Constraint
 from flexure.blocks.multibody.force_elements.force_element import ForceElement
 from flexure.blocks.multibody.joints import Joint
 from flexure.blocks.multibody.plants.plant import Plant
-from flexure.blocks.multibody.trees.actuator import Actuator
 from flexure.blocks.multibody.trees.topology import Mobilizer
+from flexure.blocks.multibody.trees.tree_inputs import Actuator
 from flexure.diagrams.checks.arguments import file_path, require
 from flexure.diagrams.checks.errors import DeclarationError, quoted, warn
 from flexure.diagrams.contexts.context import Context
+from flexure.diagrams.contexts.root_contexts import start_context
 from flexure.diagrams.files.atomic_files import replacing
 from flexure.diagrams.values.arrays import FloatArray
-from flexure.diagrams.values.handles import start_context
 
 #: A joint, and the number of one of its coordinates.
 Axis: TypeAlias = tuple[Joint, int]

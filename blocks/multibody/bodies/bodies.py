@@ -8,12 +8,16 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 import numpy as np
 
 from flexure.blocks.math import RigidTransform, compose_transforms, relative_pose, rotate_spatial
-from flexure.blocks.multibody.bodies.body_motion import PointMotion, motion_at, seen_from
+from flexure.blocks.multibody.bodies.body_motion import (
+    PointMotion,
+    PoseLike,
+    checked_pose,
+    motion_at,
+    seen_from,
+)
 from flexure.blocks.multibody.bodies.body_shape import BodyShape
 from flexure.blocks.multibody.bodies.inertia import SpatialInertia
-from flexure.blocks.multibody.bodies.plant_base import TreeBase
-from flexure.blocks.multibody.bodies.plant_part import Part
-from flexure.blocks.multibody.bodies.poses import PoseLike, checked_pose
+from flexure.blocks.multibody.bodies.plant_base import Part, TreeBase
 from flexure.diagrams import LeafSystem
 from flexure.diagrams.checks.arguments import require
 from flexure.diagrams.checks.errors import DeclarationError

@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from flexure.blocks.multibody.bodies import solids
+from flexure.blocks.multibody.bodies.body_motion import PoseLike, checked_pose
 from flexure.blocks.multibody.bodies.meshes import Mesh, read_mesh, simplified
-from flexure.blocks.multibody.bodies.poses import PoseLike, checked_pose
 from flexure.blocks.signals.argument_shapes import Axis
 from flexure.diagrams.checks.arguments import require, shown
 from flexure.diagrams.checks.errors import DeclarationError, quoted
@@ -153,8 +153,6 @@ class BodyShape:
         """
         mesh = simplified(read_mesh(source, scale))
         return cls((Primitive("mesh", (), np.eye(3), np.zeros(3), None, mesh),))
-
-    # Others made from it ---------------------------------------------------------------------
 
     def moved(self, pose: PoseLike) -> BodyShape:
         """Return the shape at a pose (R, p), or at a position p without turning."""

@@ -11,10 +11,10 @@ import numpy.typing as npt
 
 from flexure.blocks.math import MassProperties
 from flexure.blocks.multibody.bodies import solids
+from flexure.blocks.multibody.bodies.body_motion import checked_pose
 from flexure.blocks.multibody.bodies.body_shape import BodyShape, require_shape, shape_of
 from flexure.blocks.multibody.bodies.meshes import read_mesh
-from flexure.blocks.multibody.bodies.poses import checked_pose
-from flexure.blocks.multibody.bodies.unit_inertia import (
+from flexure.blocks.multibody.bodies.solids import (
     checked_inertia,
     checked_mass,
     mass_properties,

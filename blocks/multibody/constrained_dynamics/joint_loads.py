@@ -16,7 +16,7 @@ from flexure.blocks.multibody.constrained_dynamics.contact_friction import (
 )
 from flexure.blocks.multibody.constraints.constraint import constraint_forces
 from flexure.blocks.multibody.constraints.sticking_constraint import LoadedFriction
-from flexure.blocks.multibody.trees.coupled_inertia import added_forces
+from flexure.blocks.multibody.trees.coupled_articulation import added_forces
 from flexure.blocks.multibody.trees.inverse_dynamics import (
     missing_forces,
     reaction,

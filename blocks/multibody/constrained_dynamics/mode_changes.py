@@ -20,9 +20,11 @@ from flexure.blocks.multibody.constrained_dynamics.constrained_motion import Uph
 from flexure.blocks.multibody.constrained_dynamics.contact_friction import Blow, rub
 from flexure.blocks.multibody.constraints.constraint import ConstrainedTree, driven_power
 from flexure.blocks.multibody.constraints.sticking_constraint import StickingConstraint
-from flexure.blocks.multibody.constraints.switched_constraint import Row, Scale, SwitchedConstraint
-from flexure.blocks.multibody.constraints.unilateral_constraint import (
+from flexure.blocks.multibody.constraints.switched_constraint import (
     TOUCHING,
+    Row,
+    Scale,
+    SwitchedConstraint,
     UnilateralConstraint,
     rests,
     touches,

@@ -1,8 +1,9 @@
-"""The way back to where constraints are met: for positions, and for velocities."""
+"""Whether constraints are met, and the way back to there: for positions, and for velocities."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from functools import reduce
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,6 +21,7 @@ from flexure.blocks.multibody.trees.articulated_body import Articulation
 from flexure.blocks.multibody.trees.inverse_dynamics import generalized_forces
 from flexure.blocks.multibody.trees.topology import Topology
 from flexure.diagrams import scalars
+from flexure.diagrams.checks.errors import EvaluationError
 from flexure.diagrams.values.arrays import Array
 
 #: Pivots below which a position is near a singular one: of a parallelogram, within 6° of a line.
@@ -109,3 +111,61 @@ def _leverage(topology: Topology, placements: Sequence[Placement], condition: Co
     _, pivots = ldl_factors(A / scale + _ROUNDING * np.eye(count))
     p = np.maximum(pivots - _ROUNDING, 0.0)
     return np.maximum(1.0, np.max(np.where(p < _NEAR, np.sqrt(p) / (p + _DROPPED), 1.0)))
+
+
+def require_consistent(tree: ConstrainedTree, context: Any, allowed: Stabilization) -> None:
+    """Refuse errors and rates of constraints that are larger than a motion may begin with."""
+    for constraint in tree.constraints:
+        constraint.check(context)
+    error = float(allowed.start_tolerance(context))
+    rate = float(allowed.rate(context, error, tree.moving_velocities(context)))
+    found, label = unmet(tree, context, error, rate), tree.parent_plant.label
+    for constraint in tree.constraints:
+        problem = constraint.start_problem(context)
+        if problem is not None:
+            raise EvaluationError(
+                f"Cannot begin with these positions of '{label}'",
+                expected="positions within the limits of all stops",
+                found=problem,
+                remedy="Set positions within the limits, or other limits in the context",
+            )
+    if found:
+        raise EvaluationError(
+            f"Cannot begin with these positions and velocities of '{label}'",
+            expected=f"errors of constraints up to {error:.3g}, and rates of them up to {rate:.3g}",
+            found=found,
+            remedy="Call assemble(context) of the plant, which finds positions and velocities that "
+            "fit, or assemble_starts() of its builder, which does so at the start of each run; "
+            f"'{tree.name}.start_tolerance' bounds the errors",
+        )
+
+
+def unmet(tree: ConstrainedTree, context: Any, error: float, rate: float) -> str:
+    """Name the constraints with errors or rates of them that are larger, with the largest."""
+    limits = compared(tree, context, error, rate)
+    return ", ".join(
+        f"{what} {float(value):.3g}" for what, value, limit in limits if not value <= limit
+    )
+
+
+def compared(
+    tree: ConstrainedTree, context: Any, error: Any, rate: Any
+) -> list[tuple[str, Any, Any]]:
+    """Return errors and rates of all constraints in words, as values, and how large they may be.
+
+    Values are numbers, or symbols of a trace.
+    """
+    found: list[tuple[str, Any, Any]] = []
+    for constraint, condition in zip(tree.constraints, tree.conditions(context), strict=True):
+        count, name = len(condition.errors), f"'{constraint.name}'"
+        found += [
+            (f"{name} open by", _largest(condition.errors), error),
+            (f"{name} with rates of its errors of", _largest(condition.rates[:count]), rate),
+            (f"{name} off by a velocity of", _largest(condition.rates[count:]), rate),
+        ]
+    return found
+
+
+def _largest(values: Iterable[Any]) -> Any:
+    """Return the largest magnitude, NaN if one is NaN."""
+    return reduce(np.maximum, map(np.abs, values), 0.0)

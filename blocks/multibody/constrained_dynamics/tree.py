@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from flexure.blocks.multibody.bodies.bodies import Body
-from flexure.blocks.multibody.bodies.poses import POSE_SIZE
+from flexure.blocks.multibody.bodies.body_motion import POSE_SIZE
 from flexure.blocks.multibody.constrained_dynamics.tree_dynamics import TreeDynamics
 from flexure.blocks.multibody.constrained_dynamics.tree_totals import declare_totals
 from flexure.blocks.multibody.constraints import (

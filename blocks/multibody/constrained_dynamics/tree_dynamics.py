@@ -14,11 +14,6 @@ from flexure.blocks.math import MassProperties
 from flexure.blocks.multibody.bodies.bodies import Body
 from flexure.blocks.multibody.bodies.body_motion import BodyMotion, Placement
 from flexure.blocks.multibody.constrained_dynamics.accuracy import warn_if_inaccurate
-from flexure.blocks.multibody.constrained_dynamics.consistency import (
-    compared,
-    require_consistent,
-    unmet,
-)
 from flexure.blocks.multibody.constrained_dynamics.constrained_motion import (
     Multipliers,
     UpheldEquations,
@@ -32,6 +27,9 @@ from flexure.blocks.multibody.constrained_dynamics.mode_changes import declare_m
 from flexure.blocks.multibody.constrained_dynamics.projection import (
     calc_correction,
     calc_deviations,
+    compared,
+    require_consistent,
+    unmet,
 )
 from flexure.blocks.multibody.constraints.constraint import Condition, ConstrainedTree, Constraint
 from flexure.blocks.multibody.constraints.stabilization import declare_constraints
@@ -40,15 +38,15 @@ from flexure.blocks.multibody.constraints.sticking_constraint import (
     StickingConstraint,
 )
 from flexure.blocks.multibody.constraints.switched_constraint import SwitchedCoordinates, held_still
-from flexure.blocks.multibody.force_elements.force_input import ForceInput
 from flexure.blocks.multibody.joints.base.joint import Joint
 from flexure.blocks.multibody.trees import energy
-from flexure.blocks.multibody.trees.actuator import Actuator
 from flexure.blocks.multibody.trees.articulated_body import Articulation, articulate
-from flexure.blocks.multibody.trees.carried_inertia import InertiaInput
 from flexure.blocks.multibody.trees.component_names import SPATIAL_FORCE, along_joint, along_joints
-from flexure.blocks.multibody.trees.coupled_articulation import articulate_coupled
-from flexure.blocks.multibody.trees.coupled_inertia import CouplingInput, coupled_weights
+from flexure.blocks.multibody.trees.coupled_articulation import (
+    CouplingInput,
+    articulate_coupled,
+    coupled_weights,
+)
 from flexure.blocks.multibody.trees.inverse_dynamics import generalized_forces
 from flexure.blocks.multibody.trees.kinematics import (
     calc_accelerations,
@@ -62,6 +60,7 @@ from flexure.blocks.multibody.trees.tree_constants import (
     declare_gravity,
     declare_spin,
 )
+from flexure.blocks.multibody.trees.tree_inputs import Actuator, ForceInput, InertiaInput
 from flexure.diagrams.checks.arguments import items_of
 from flexure.diagrams.checks.errors import DeclarationError
 from flexure.diagrams.systems.ports import InputPort, Prerequisite

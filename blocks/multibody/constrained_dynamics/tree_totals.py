@@ -13,7 +13,7 @@ from flexure.blocks.multibody.constrained_dynamics.tree_dynamics import TreeDyna
 from flexure.blocks.multibody.constraints.constraint import driven_power
 from flexure.blocks.multibody.trees import energy
 from flexure.blocks.multibody.trees.component_names import POSITION, VELOCITY
-from flexure.blocks.multibody.trees.coupled_inertia import CoupledInertia, coupled_energy
+from flexure.blocks.multibody.trees.coupled_articulation import CoupledInertia, coupled_energy
 from flexure.diagrams.systems.ports import Prerequisite
 from flexure.diagrams.values.arrays import Array
 

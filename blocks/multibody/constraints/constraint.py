@@ -9,8 +9,7 @@ from typing import Any, NamedTuple
 from flexure.blocks.math import dot, rotate_spatial
 from flexure.blocks.multibody.bodies.bodies import Body
 from flexure.blocks.multibody.bodies.body_motion import BodyMotion, Placement
-from flexure.blocks.multibody.bodies.plant_base import TreeBase
-from flexure.blocks.multibody.bodies.plant_part import Part
+from flexure.blocks.multibody.bodies.plant_base import Part, TreeBase
 from flexure.blocks.multibody.joints.base.joint import Joint
 from flexure.blocks.multibody.trees.articulated_body import Articulation
 from flexure.blocks.multibody.trees.topology import Topology

@@ -170,7 +170,9 @@ class HolonomicConstraint(TracedConstraint):
     ...     fx.PrismaticJoint("guide", builder.world, follower, axis=(0, 0, 1))
     ... )
     >>> lift = lambda q, t: q[1] - 0.01 * np.sin(q[0])
-    >>> _ = builder.add_constraint(fx.HolonomicConstraint("contact", [shaft, guide], lift))
+    >>> _ = builder.add_constraint(
+    ...     fx.constraints.HolonomicConstraint("contact", [shaft, guide], lift)
+    ... )
     """
 
     def __init__(
@@ -251,7 +253,7 @@ class PrescribedMotion(CoordinateConstraint):
     >>> builder = fx.PlantBuilder("bench")
     >>> bob = builder.add_body("bob", fx.SpatialInertia.point_mass(2.0))
     >>> rail = builder.add_joint(fx.PrismaticJoint("rail", builder.world, bob, axis=(1, 0, 0)))
-    >>> _ = builder.add_constraint(fx.PrescribedMotion("drive", rail))
+    >>> _ = builder.add_constraint(fx.constraints.PrescribedMotion("drive", rail))
     >>> builder.build().input_port("drive").size
     3
     """

@@ -66,7 +66,7 @@ class Coupling(CoordinateConstraint):
     >>> one, two = (builder.add_body(name, disk) for name in ("one", "two"))
     >>> a = builder.add_joint(fx.RevoluteJoint("a", builder.world, one, axis=(0, 0, 1)))
     >>> b = builder.add_joint(fx.RevoluteJoint("b", builder.world, two, axis=(0, 0, 1)))
-    >>> _ = builder.add_constraint(fx.Coupling("belt", {a: 1.0, b: -3.0}))
+    >>> _ = builder.add_constraint(fx.constraints.Coupling("belt", {a: 1.0, b: -3.0}))
     >>> plant = builder.build()
     >>> context = plant.create_default_context()
     >>> b.angle.set(context, 0.2)
@@ -347,7 +347,7 @@ class GearPair(Coupling):
     >>> one, two = (builder.add_body(name, disk) for name in ("one", "two"))
     >>> a = builder.add_joint(fx.RevoluteJoint("a", builder.world, one, axis=(0, 0, 1)))
     >>> b = builder.add_joint(fx.RevoluteJoint("b", builder.world, two, axis=(0, 0, 1)))
-    >>> builder.add_constraint(fx.GearPair("gears", a, b, ratio=-3.0)).num_equations
+    >>> builder.add_constraint(fx.constraints.GearPair("gears", a, b, ratio=-3.0)).num_equations
     1
     """
 

@@ -270,7 +270,9 @@ class PointOnPlane(FrameConstraint):
     >>> builder = fx.PlantBuilder("bench")
     >>> bob = builder.add_body("bob", fx.SpatialInertia.solid_sphere(2.0, radius=0.1))
     >>> _ = builder.add_joint(fx.QuaternionFloatingJoint("free", builder.world, bob))
-    >>> floor = fx.PointOnPlane("floor", builder.world, bob, (0, 0, 0), normal=(0, 0, 1))
+    >>> floor = fx.constraints.PointOnPlane(
+    ...     "floor", builder.world, bob, (0, 0, 0), normal=(0, 0, 1)
+    ... )
     >>> builder.add_constraint(floor).num_equations
     1
     """
@@ -320,7 +322,7 @@ class PointOnLine(FrameConstraint):
     >>> builder = fx.PlantBuilder("bench")
     >>> bob = builder.add_body("bob", fx.SpatialInertia.solid_sphere(2.0, radius=0.1))
     >>> _ = builder.add_joint(fx.QuaternionFloatingJoint("free", builder.world, bob))
-    >>> wire = fx.PointOnLine("wire", builder.world, bob, (0, 0, 0), axis=(1, 0, 0))
+    >>> wire = fx.constraints.PointOnLine("wire", builder.world, bob, (0, 0, 0), axis=(1, 0, 0))
     >>> builder.add_constraint(wire).num_equations
     2
     """
@@ -374,7 +376,9 @@ class DistanceConstraint(FrameConstraint):
     >>> builder = fx.PlantBuilder("bench")
     >>> bob = builder.add_body("bob", fx.SpatialInertia.solid_sphere(2.0, radius=0.1))
     >>> _ = builder.add_joint(fx.QuaternionFloatingJoint("free", builder.world, bob))
-    >>> rod = fx.DistanceConstraint("rod", builder.world, (0, 0, 1), bob, (0, 0, 0), distance=1.0)
+    >>> rod = fx.constraints.DistanceConstraint(
+    ...     "rod", builder.world, (0, 0, 1), bob, (0, 0, 0), distance=1.0
+    ... )
     >>> builder.add_constraint(rod).num_equations
     1
     """

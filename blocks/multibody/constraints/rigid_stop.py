@@ -9,8 +9,12 @@ import numpy as np
 import numpy.typing as npt
 
 from flexure.blocks.multibody.constraints.constraint import ConstrainedTree
-from flexure.blocks.multibody.constraints.switched_constraint import Row, SwitchedCoordinates
-from flexure.blocks.multibody.constraints.unilateral_constraint import NEAR, UnilateralConstraint
+from flexure.blocks.multibody.constraints.switched_constraint import (
+    NEAR,
+    Row,
+    SwitchedCoordinates,
+    UnilateralConstraint,
+)
 from flexure.blocks.multibody.joints.base.joint import Joint
 from flexure.diagrams.checks.errors import DeclarationError
 from flexure.diagrams.values.arrays import Array, FloatArray, as_numbers, check_bounds, show

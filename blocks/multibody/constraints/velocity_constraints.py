@@ -74,7 +74,7 @@ class VelocityConstraint(TracedConstraint):
     >>> body = builder.add_body("body", fx.SpatialInertia.solid_box(1.0, size=(0.3, 0.1, 0.1)))
     >>> glide = builder.add_joint(fx.PlanarJoint("glide", builder.world, body))
     >>> sideways = lambda q, v, t: v[1] * np.cos(q[2]) - v[0] * np.sin(q[2])
-    >>> _ = builder.add_constraint(fx.VelocityConstraint("skate", [glide], sideways))
+    >>> _ = builder.add_constraint(fx.constraints.VelocityConstraint("skate", [glide], sideways))
     >>> plant = builder.build()
     >>> assembly = plant.assemble(plant.create_default_context())
     >>> assembly.mobility, assembly.position_mobility
@@ -170,7 +170,9 @@ class KnifeEdge(FrameConstraint):
     >>> body = builder.add_body("body", fx.SpatialInertia.solid_box(1.0, size=(0.3, 0.1, 0.1)))
     >>> glide = builder.add_joint(fx.PlanarJoint("glide", builder.world, body))
     >>> tail = builder.add_frame("tail", body, (-0.15, 0.0, 0.0))
-    >>> _ = builder.add_constraint(fx.KnifeEdge("blade", builder.world, tail, sideways=(0, 1, 0)))
+    >>> _ = builder.add_constraint(
+    ...     fx.constraints.KnifeEdge("blade", builder.world, tail, sideways=(0, 1, 0))
+    ... )
     """
 
     num_equations = 1

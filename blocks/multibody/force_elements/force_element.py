@@ -18,16 +18,16 @@ from flexure.blocks.math import (
     shift_spatial_velocity,
 )
 from flexure.blocks.multibody.bodies.bodies import Body, Frame, FrameLike, as_frame, grown
+from flexure.blocks.multibody.bodies.body_motion import POSE_SIZE, pose_from_wire
 from flexure.blocks.multibody.bodies.multibody_forces import MultibodyForces, require_forces
 from flexure.blocks.multibody.bodies.plant_base import PlantBase
-from flexure.blocks.multibody.bodies.poses import POSE_SIZE, pose_from_wire
 from flexure.blocks.multibody.force_elements.division import UNDIVIDED, Division, total
 from flexure.blocks.multibody.force_elements.limits import Limited
 from flexure.blocks.multibody.force_elements.presentation import Presented
 from flexure.blocks.multibody.joints.base.joint import Joint
-from flexure.blocks.multibody.trees.carried_inertia import INERTIA_SIZE, inertia_on_body
 from flexure.blocks.multibody.trees.component_names import SPATIAL_FORCE
-from flexure.blocks.multibody.trees.joint_graph import InPlane
+from flexure.blocks.multibody.trees.topology import InPlane
+from flexure.blocks.multibody.trees.tree_inputs import INERTIA_SIZE, inertia_on_body
 from flexure.diagrams.checks.errors import DeclarationError, EvaluationError
 from flexure.diagrams.systems.ports import Calculation, InputPort, LeafOutputPort, Prerequisite
 from flexure.diagrams.values.arrays import Array
@@ -98,7 +98,7 @@ class ForceElement(Presented, Limited):
     Examples
     --------
     >>> import flexure as fx
-    >>> issubclass(fx.LinearSpringDamper, fx.ForceElement)
+    >>> issubclass(fx.LinearSpringDamper, fx.kinds.ForceElement)
     True
     """
 

@@ -48,7 +48,7 @@ class JointForceElement(ForceElement):
     Examples
     --------
     >>> import flexure as fx
-    >>> class Spring(fx.JointForceElement):
+    >>> class Spring(fx.kinds.JointForceElement):
     ...     def calc_generalized_force(self, context):
     ...         return -2.0 * self.position(context)
     ...

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 import numpy.typing as npt
 
@@ -16,7 +14,7 @@ from flexure.blocks.multibody.joints.base.closure import (
     two_normals,
 )
 from flexure.blocks.multibody.joints.base.joint_quantities import Default, Position, Velocity
-from flexure.diagrams.values.arrays import Array, FloatArray
+from flexure.diagrams.values.arrays import Array, Distribution, FloatArray
 
 _ROTATION, _TRANSLATION = 0, 1
 
@@ -76,8 +74,6 @@ class CylindricalJoint(AxisJoint):
     can_rotate = True
     can_translate = True
 
-    # Kinematics ------------------------------------------------------------------------------
-
     def calc_pose(self, q: Array) -> RigidTransform:
         """Return the pose X_FM for the positions q = (θ, x)."""
         return RigidTransform(self._rotation(q[_ROTATION]), self._translation(q[_TRANSLATION]))
@@ -97,8 +93,6 @@ class CylindricalJoint(AxisJoint):
     def nearest_velocities(self, q: FloatArray, V_FM: FloatArray) -> FloatArray:
         """Return the parts of the angular velocity and of the velocity along λ."""
         return np.array([self._axis @ V_FM[:3], self._axis @ V_FM[3:]])
-
-    # Handles and defaults --------------------------------------------------------------------
 
     @property
     def default_damping(self) -> FloatArray:
@@ -122,8 +116,6 @@ class CylindricalJoint(AxisJoint):
     default_rotation = Default[float](_ROTATION, "The angle")
     default_translation = Default[float](_TRANSLATION, "The distance")
 
-    def set_random_pose_distribution(
-        self, sampler: Callable[[np.random.Generator], npt.ArrayLike]
-    ) -> None:
+    def set_random_pose_distribution(self, sampler: Distribution) -> None:
         """Let random contexts draw (θ, x) from ``sampler(rng)``; velocities stay zero."""
         self.set_random_positions_distribution(sampler)

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
-import numpy.typing as npt
 
 from flexure.blocks.math import RigidTransform
 from flexure.blocks.multibody.bodies.bodies import FrameLike
@@ -17,7 +14,7 @@ from flexure.blocks.multibody.joints.orientation import (
     QuaternionJoint,
     RollPitchYawJoint,
 )
-from flexure.diagrams.values.arrays import Array, FloatArray
+from flexure.diagrams.values.arrays import Array, Distribution, FloatArray
 
 _ANGULAR, _TRANSLATIONAL = slice(0, 3), slice(3, 6)
 #: The position of Mo follows the coordinates of the orientation, however many there are.
@@ -61,8 +58,6 @@ class FloatingJoint(OrientationJoint):
             acceleration_limits=acceleration_limits,
         )
 
-    # Kinematics ------------------------------------------------------------------------------
-
     def calc_pose(self, q: Array) -> RigidTransform:
         """Return the pose X_FM for the positions q."""
         return RigidTransform(self.calc_rotation(q[self.ORIENTATION]), q[_TRANSLATION])
@@ -93,8 +88,6 @@ class FloatingJoint(OrientationJoint):
     def nearest_velocities(self, q: FloatArray, V_FM: FloatArray) -> FloatArray:
         """Return the spatial velocity itself."""
         return V_FM
-
-    # Handles and defaults --------------------------------------------------------------------
 
     translation = Position[FloatArray](
         _TRANSLATION, "The position p_FM in a context, expressed in F, in m."
@@ -128,9 +121,7 @@ class FloatingJoint(OrientationJoint):
 
     default_translation = Default[FloatArray](_TRANSLATION, "The position p_FM")
 
-    def set_random_translation_distribution(
-        self, sampler: Callable[[np.random.Generator], npt.ArrayLike]
-    ) -> None:
+    def set_random_translation_distribution(self, sampler: Distribution) -> None:
         """Let random contexts draw the position from ``sampler(rng)``; velocities stay zero."""
         self._set_random_part(_TRANSLATION, sampler)
 

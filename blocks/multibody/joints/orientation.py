@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
 from flexure.blocks.math import (
     cos_pitch,
@@ -30,7 +28,7 @@ from flexure.blocks.multibody.joints.base.joint_quantities import (
 )
 from flexure.diagrams import scalars
 from flexure.diagrams.checks.errors import EvaluationError
-from flexure.diagrams.values.arrays import Array, FloatArray
+from flexure.diagrams.values.arrays import Array, Distribution, FloatArray
 
 if TYPE_CHECKING:
     from flexure.diagrams.contexts.context import Context
@@ -134,9 +132,7 @@ class RollPitchYawJoint(OrientationJoint):
     )
     default_angles = Default[FloatArray](_ANGLES, "The angles")
 
-    def set_random_angles_distribution(
-        self, sampler: Callable[[np.random.Generator], npt.ArrayLike]
-    ) -> None:
+    def set_random_angles_distribution(self, sampler: Distribution) -> None:
         """Let random contexts draw the angles from ``sampler(rng)``; velocities stay zero."""
         self._set_random_part(_ANGLES, sampler)
 
@@ -189,9 +185,7 @@ class QuaternionJoint(OrientationJoint):
     )
     default_quaternion = Default[FloatArray](_QUATERNION, "The quaternion")
 
-    def set_random_quaternion_distribution(
-        self, sampler: Callable[[np.random.Generator], npt.ArrayLike]
-    ) -> None:
+    def set_random_quaternion_distribution(self, sampler: Distribution) -> None:
         """Let random contexts draw the quaternion from ``sampler(rng)``; velocities stay zero."""
         self._set_random_part(_QUATERNION, sampler)
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 import numpy.typing as npt
 
@@ -12,7 +10,7 @@ from flexure.blocks.multibody.joints.base.closure import Along, ClosureEquation,
 from flexure.blocks.multibody.joints.base.joint import Joint
 from flexure.blocks.multibody.joints.base.joint_quantities import Default, Position, Velocity
 from flexure.diagrams import scalars
-from flexure.diagrams.values.arrays import Array, FloatArray
+from flexure.diagrams.values.arrays import Array, Distribution, FloatArray
 
 _TRANSLATION, _ROTATION = slice(0, 2), 2
 
@@ -63,8 +61,6 @@ class PlanarJoint(Joint):
     can_rotate = True
     can_translate = True
 
-    # Kinematics ------------------------------------------------------------------------------
-
     def calc_pose(self, q: Array) -> RigidTransform:
         """Return the pose X_FM for the positions q = (x, y, θ)."""
         x, y, angle = q
@@ -99,8 +95,6 @@ class PlanarJoint(Joint):
         """Return the velocity in the plane, and the angular velocity about its normal."""
         return V_FM[[3, 4, 2]]
 
-    # Handles and defaults --------------------------------------------------------------------
-
     @property
     def default_damping(self) -> FloatArray:
         """Viscous damping in new contexts, of x, y and θ."""
@@ -119,8 +113,6 @@ class PlanarJoint(Joint):
     default_translation = Default[FloatArray](_TRANSLATION, "The place (x, y)")
     default_rotation = Default[float](_ROTATION, "The angle θ")
 
-    def set_random_pose_distribution(
-        self, sampler: Callable[[np.random.Generator], npt.ArrayLike]
-    ) -> None:
+    def set_random_pose_distribution(self, sampler: Distribution) -> None:
         """Let random contexts draw (x, y, θ) from ``sampler(rng)``; velocities stay zero."""
         self.set_random_positions_distribution(sampler)

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
 from flexure.blocks.math import RigidTransform
 from flexure.blocks.multibody.joints.axial import AxialJoint
@@ -17,7 +15,7 @@ from flexure.blocks.multibody.joints.base.closure import (
     unturned,
 )
 from flexure.blocks.multibody.joints.base.joint_quantities import Default, Position, Velocity
-from flexure.diagrams.values.arrays import Array, FloatArray
+from flexure.diagrams.values.arrays import Array, Distribution, FloatArray
 
 if TYPE_CHECKING:
     from flexure.blocks.multibody.bodies.multibody_forces import MultibodyForces
@@ -103,9 +101,7 @@ class PrismaticJoint(AxialJoint):
     translation_rate = Velocity[float](0, "The rate of the distance in a context, in m/s.")
     default_translation = Default[float](0, "The distance")
 
-    def set_random_translation_distribution(
-        self, sampler: Callable[[np.random.Generator], npt.ArrayLike]
-    ) -> None:
+    def set_random_translation_distribution(self, sampler: Distribution) -> None:
         """Let random contexts draw the distance from ``sampler(rng)``; its rate stays zero."""
         self.set_random_positions_distribution(sampler)
 

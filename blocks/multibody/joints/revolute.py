@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
 from flexure.blocks.math import RigidTransform
 from flexure.blocks.multibody.joints.axial import AxialJoint
 from flexure.blocks.multibody.joints.base.closure import ClosureEquation, held_together, parallel
 from flexure.blocks.multibody.joints.base.joint_quantities import Default, Position, Velocity
-from flexure.diagrams.values.arrays import Array, FloatArray
+from flexure.diagrams.values.arrays import Array, Distribution, FloatArray
 
 if TYPE_CHECKING:
     from flexure.blocks.multibody.bodies.multibody_forces import MultibodyForces
@@ -96,9 +94,7 @@ class RevoluteJoint(AxialJoint):
     angular_rate = Velocity[float](0, "The rate of the angle in a context, in rad/s.")
     default_angle = Default[float](0, "The angle")
 
-    def set_random_angle_distribution(
-        self, sampler: Callable[[np.random.Generator], npt.ArrayLike]
-    ) -> None:
+    def set_random_angle_distribution(self, sampler: Distribution) -> None:
         """Let random contexts draw the angle from ``sampler(rng)``; the rate stays zero."""
         self.set_random_positions_distribution(sampler)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -27,7 +26,7 @@ from flexure.blocks.multibody.joints.base.joint_quantities import (
     Velocity,
 )
 from flexure.diagrams.checks.errors import ValueRefusedError
-from flexure.diagrams.values.arrays import Array, FloatArray
+from flexure.diagrams.values.arrays import Array, Distribution, FloatArray
 
 if TYPE_CHECKING:
     from flexure.diagrams.contexts.context import Context
@@ -111,8 +110,6 @@ class ScrewJoint(AxialJoint):
         self.screw_pitch = float(as_finite(screw_pitch, (), f"Cannot make joint '{name}'"))
         self._advance = self.screw_pitch / (2.0 * np.pi)
 
-    # Kinematics ------------------------------------------------------------------------------
-
     def calc_pose(self, q: Array) -> RigidTransform:
         """Return the pose X_FM for the angle q."""
         return RigidTransform(self._rotation(q[0]), self._translation(self._advance * q[0]))
@@ -142,8 +139,6 @@ class ScrewJoint(AxialJoint):
     def nearest_velocities(self, q: FloatArray, V_FM: FloatArray) -> FloatArray:
         """Return the part of the angular velocity along the axis."""
         return np.array([self._axis @ V_FM[:3]])
-
-    # Handles and defaults --------------------------------------------------------------------
 
     @property
     def screw_axis(self) -> FloatArray:
@@ -197,8 +192,6 @@ class ScrewJoint(AxialJoint):
     def default_translation(self, translation: float) -> None:
         self.default_rotation = self._turned(translation, "default_translation")
 
-    def set_random_pose_distribution(
-        self, sampler: Callable[[np.random.Generator], npt.ArrayLike]
-    ) -> None:
+    def set_random_pose_distribution(self, sampler: Distribution) -> None:
         """Let random contexts draw the angle from ``sampler(rng)``; its rate stays zero."""
         self.set_random_positions_distribution(sampler)

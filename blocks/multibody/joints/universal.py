@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
-import numpy.typing as npt
 
 from flexure.blocks.math import RigidTransform
 from flexure.blocks.multibody.joints.base.closure import ClosureEquation, Normal, held_together
 from flexure.blocks.multibody.joints.base.joint import Joint
 from flexure.blocks.multibody.joints.base.joint_quantities import Default, Position, Velocity
 from flexure.diagrams import scalars
-from flexure.diagrams.values.arrays import Array, FloatArray
+from flexure.diagrams.values.arrays import Array, Distribution, FloatArray
 
 
 class UniversalJoint(Joint):
@@ -68,8 +65,6 @@ class UniversalJoint(Joint):
     can_rotate = True
     can_translate = False
 
-    # Kinematics ------------------------------------------------------------------------------
-
     def calc_pose(self, q: Array) -> RigidTransform:
         """Return the pose X_FM for the angles q."""
         (c1, c2), (s1, s2) = np.cos(q), np.sin(q)
@@ -106,8 +101,6 @@ class UniversalJoint(Joint):
         H = self.calc_motion_matrix(q)
         return np.asarray(H.T @ V_FM)
 
-    # Handles and defaults --------------------------------------------------------------------
-
     @property
     def default_damping(self) -> float:
         """The first of the values of viscous damping in new contexts; setting it sets both."""
@@ -128,8 +121,6 @@ class UniversalJoint(Joint):
 
     default_angles = Default[FloatArray](slice(None), "The angles")
 
-    def set_random_angles_distribution(
-        self, sampler: Callable[[np.random.Generator], npt.ArrayLike]
-    ) -> None:
+    def set_random_angles_distribution(self, sampler: Distribution) -> None:
         """Let random contexts draw the angles from ``sampler(rng)``; their rates stay zero."""
         self.set_random_positions_distribution(sampler)

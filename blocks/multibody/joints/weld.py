@@ -6,7 +6,7 @@ import numpy as np
 
 from flexure.blocks.math import RigidTransform
 from flexure.blocks.multibody.bodies.bodies import FrameLike
-from flexure.blocks.multibody.bodies.poses import PoseLike, checked_pose
+from flexure.blocks.multibody.bodies.body_motion import PoseLike, checked_pose
 from flexure.blocks.multibody.joints.base.closure import ClosureEquation, held_together, unturned
 from flexure.blocks.multibody.joints.base.joint import Joint
 from flexure.diagrams.values.arrays import Array, FloatArray, freeze

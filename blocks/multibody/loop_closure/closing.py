@@ -180,7 +180,7 @@ def assemble(tree: TreeDynamics, context: Context, freedom: Freedom, tolerance: 
         _largest(equations.errors),
         iterations,
         free.shape[1] - len(free) + count,
-        free.shape[1] - _rank(free[of_positions]),
+        free.shape[1] - rank(free[of_positions]),
         count,
         redundant,
         singularity,
@@ -231,7 +231,7 @@ def _singularity(
 def _ranks(tree: TreeDynamics, context: Context, *held: npt.NDArray[np.bool_]) -> tuple[int, int]:
     """Return the numbers of independent equations where some velocities are held, and others."""
     J = calc_equations(tree, context).J
-    some, others = (_rank(J[:, ~each]) for each in held)
+    some, others = (rank(J[:, ~each]) for each in held)
     return some, others
 
 
@@ -342,7 +342,7 @@ def _least_solution(J: FloatArray, right: FloatArray, held: npt.NDArray[np.bool_
     return x
 
 
-def _rank(J: FloatArray) -> int:
+def rank(J: FloatArray) -> int:
     """Return the number of independent rows."""
     return int(np.linalg.matrix_rank(J, rtol=_INDEPENDENT)) if J.size else 0
 

@@ -9,10 +9,9 @@ from typing import Any
 
 from flexure.blocks.math import shift_mass_properties
 from flexure.blocks.multibody.bodies.inertia import SpatialInertia
-from flexure.blocks.multibody.bodies.unit_inertia import mass_properties
+from flexure.blocks.multibody.bodies.solids import mass_properties
 from flexure.blocks.multibody.plants.plant import Plant
 from flexure.blocks.multibody.trees import energy
-from flexure.blocks.multibody.trees.actuator import Actuator
 from flexure.blocks.multibody.trees.component_names import along_joint, along_joints
 from flexure.blocks.multibody.trees.inverse_dynamics import generalized_forces, inverse_dynamics
 from flexure.blocks.multibody.trees.kinematics import calc_motions, calc_placements, world_inertias
@@ -21,6 +20,7 @@ from flexure.blocks.multibody.trees.tree_constants import (
     declare_gravity,
     declare_weight,
 )
+from flexure.blocks.multibody.trees.tree_inputs import Actuator
 from flexure.blocks.signals.argument_shapes import flag, refusal
 from flexure.diagrams.checks.errors import quoted
 from flexure.diagrams.systems.leaf import LeafSystem

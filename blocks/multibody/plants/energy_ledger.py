@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -63,26 +64,14 @@ class EnergyTotals(LeafSystem):
         self._energies = _inputs(self, stores, "energy", "J")
         self._powers = _inputs(self, stores, "power", "W")
         self._losses = _inputs(self, drains, "loss", "W")
-        energies, kinetic = self._energies, self.kinetic_energy
-        for output, calc, needs, unit in [
-            ("potential_energy", self._calc_potential_energy, energies, "J"),
-            ("mechanical_energy", self._calc_mechanical_energy, [kinetic, *energies], "J"),
-            ("conservative_power", self._calc_conservative_power, self._powers, "W"),
-            ("non_conservative_power", self._calc_non_conservative_power, self._losses, "W"),
+        for output, added, unit in [
+            ("potential_energy", self._energies, "J"),
+            ("mechanical_energy", [self.kinetic_energy, *self._energies], "J"),
+            ("conservative_power", self._powers, "W"),
+            ("non_conservative_power", self._losses, "W"),
         ]:
-            self.declare_vector_output(output, 1, calc, prerequisites=needs, unit=unit)
-
-    def _calc_potential_energy(self, context: Any) -> Array:
-        return _total(self._energies, context)
-
-    def _calc_mechanical_energy(self, context: Any) -> Array:
-        return self.kinetic_energy(context) + _total(self._energies, context)
-
-    def _calc_conservative_power(self, context: Any) -> Array:
-        return _total(self._powers, context)
-
-    def _calc_non_conservative_power(self, context: Any) -> Array:
-        return _total(self._losses, context)
+            total = partial(_total, added)
+            self.declare_vector_output(output, 1, total, prerequisites=added, unit=unit)
 
 
 class EnergyLedger(LeafSystem):

@@ -13,14 +13,7 @@ from flexure.diagrams.values.tied_parameters import TiedParameter
 class PartGroup:
     """Bodies, joints and force elements that belong together, for `PlantBuilder.add_assembly`.
 
-    Attributes
-    ----------
-    name : str
-        Name of the group.
-    bodies, joints, force_elements : sequence
-        What it consists of; each is named after the group.
-    tied : sequence of TiedParameter
-        Parameters of its parts that the plant has under the name of the group.
+    Each part is named after the group. The plant has its ``tied`` parameters under that name.
     """
 
     name: str

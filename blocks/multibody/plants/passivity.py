@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from flexure.blocks.math import RigidTransform, rotation_about, rotation_from_quaternion
-from flexure.blocks.multibody.bodies.poses import pose_on_wire
+from flexure.blocks.multibody.bodies.body_motion import pose_on_wire
 from flexure.blocks.multibody.force_elements.force_element import BodyForceElement, ForceElement
 from flexure.diagrams.checks.arguments import generator, require
 from flexure.diagrams.checks.errors import DeclarationError, EvaluationError, warn

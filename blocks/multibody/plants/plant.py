@@ -18,12 +18,15 @@ from flexure.blocks.multibody.force_elements.force_element import ForceElement
 from flexure.blocks.multibody.joints import Joint
 from flexure.blocks.multibody.loop_closure.closing import Closure, Freedom, assemble
 from flexure.blocks.multibody.loop_closure.loop_assemblies import find_assemblies
-from flexure.blocks.multibody.trees import body_jacobians
-from flexure.blocks.multibody.trees.coupled_articulation import coupled_mass_matrix
-from flexure.blocks.multibody.trees.coupled_inertia import added_forces
+from flexure.blocks.multibody.plants.held_coordinates import Held, held_velocities
+from flexure.blocks.multibody.trees.coupled_articulation import added_forces, coupled_mass_matrix
 from flexure.blocks.multibody.trees.inverse_dynamics import generalized_forces, inverse_dynamics
-from flexure.blocks.multibody.trees.kinematics import calc_accelerations
-from flexure.diagrams.checks.arguments import generator, is_one_of, is_whole, items_of, require
+from flexure.blocks.multibody.trees.kinematics import (
+    calc_accelerations,
+    jacobian_bias,
+    spatial_jacobian,
+)
+from flexure.diagrams.checks.arguments import generator, is_one_of, is_whole, require
 from flexure.diagrams.checks.errors import ContextError, UnknownNameError, suggestion
 from flexure.diagrams.values.arrays import Array, FloatArray, as_number, bounded, check_bounds
 from flexure.diagrams.values.handles import Handle, require_context
@@ -31,7 +34,7 @@ from flexure.diagrams.values.parameters import NumericParameter
 from flexure.diagrams.values.tied_parameters import TiedParameter
 
 if TYPE_CHECKING:
-    from flexure.blocks.multibody.trees.actuator import Actuator
+    from flexure.blocks.multibody.trees.tree_inputs import Actuator
     from flexure.diagrams.contexts.context import Context
 
 
@@ -257,7 +260,7 @@ class Plant(PlantBase):
     def assemble(
         self,
         context: Context,
-        fixed: Joint | str | Iterable[Joint | str] = (),
+        fixed: Held | Iterable[Held] = (),
         *,
         tolerance: float = 1e-10,
     ) -> Closure:
@@ -270,8 +273,9 @@ class Plant(PlantBase):
         context : Context
             A context of the plant, or of a diagram around it. It gets the new positions and
             velocities; when there are none it stays as it is.
-        fixed : Joint, str or iterable of them, optional
-            Joints that keep their positions and velocities, as locked ones do.
+        fixed : Joint, handle, str or iterable of them, optional
+            Joints that keep their positions and velocities, as locked ones do, by handle or name;
+            or single coordinates of them, as for `equilibrium`.
         tolerance : float
             Largest error of a constraint that is left, in m, or in the unit of a general one.
 
@@ -292,7 +296,7 @@ class Plant(PlantBase):
     def find_assemblies(
         self,
         context: Context,
-        fixed: Joint | str | Iterable[Joint | str] = (),
+        fixed: Held | Iterable[Held] = (),
         *,
         starts: int = 100,
         seed: int | np.random.Generator = 0,
@@ -304,9 +308,8 @@ class Plant(PlantBase):
         ----------
         context : Context
             A context of the plant, or of a diagram around it; it is not changed.
-        fixed : Joint, str or iterable of them, optional
-            Joints that keep their positions, as for `assemble`: so many that nothing is left to
-            choose.
+        fixed : Joint, handle, str or iterable of them, optional
+            What keeps its positions, as for `assemble`: so much that nothing is left to choose.
         starts : int
             From how many random positions to look, besides the present ones. Those within reach of
             none are not found, so that more of them make the answer more certain.
@@ -353,21 +356,13 @@ class Plant(PlantBase):
         freedom = self._freedom(context, fixed, attempt)
         return find_assemblies(self.tree, context, freedom, limit, starts, rng)
 
-    def _freedom(
-        self, context: Context, fixed: Joint | str | Iterable[Joint | str], attempt: str
-    ) -> Freedom:
-        """Return what may move in a context where some joints are held."""
+    def _freedom(self, context: Context, fixed: Held | Iterable[Held], attempt: str) -> Freedom:
+        """Return what may move in a context where some joints or coordinates are held."""
         tree = self.tree
         require_context(context, f"plant '{self.label}'")
         own = context.find(tree, tree.positions)
         held = tree.constants.mobile_velocities(own) == 0.0
-        wanted = "joints or their names"
-        for each in items_of(
-            [fixed] if isinstance(fixed, (Joint, str)) else fixed, wanted, attempt
-        ):
-            require(isinstance(each, (Joint, str)), each, attempt, wanted)
-            joint = self.joint(each) if isinstance(each, str) else each
-            held[tree.velocities_of(joint)] = True
+        held |= held_velocities(self, tree, fixed, attempt)
         return Freedom(tree, held)
 
     # Dynamics --------------------------------------------------------------------------------
@@ -488,7 +483,7 @@ class Plant(PlantBase):
         number, p_BP = self._point(context, frame, p_FP)
         M, _ = self._point(context, measured_in or self.world)
         placements, _, _ = self.tree.kinematics(context)
-        J: Array = body_jacobians.spatial_jacobian(self.tree.topology, placements, number, p_BP, M)
+        J: Array = spatial_jacobian(self.tree.topology, placements, number, p_BP, M)
         return self._expressed(J, context, expressed_in)
 
     def calc_bias_spatial_acceleration(
@@ -513,9 +508,7 @@ class Plant(PlantBase):
         number, p_BP = self._point(context, frame, p_FP)
         M, _ = self._point(context, measured_in or self.world)
         placements, motions, _ = self.tree.kinematics(context)
-        bias: Array = body_jacobians.jacobian_bias(
-            self.tree.topology, placements, motions, number, p_BP, M
-        )
+        bias: Array = jacobian_bias(self.tree.topology, placements, motions, number, p_BP, M)
         return self._expressed(bias, context, expressed_in)
 
     def _expressed(

@@ -11,15 +11,14 @@ import numpy.typing as npt
 
 from flexure.blocks.math import compose_transforms
 from flexure.blocks.multibody.bodies.bodies import Body, Frame, FrameLike, as_frame
+from flexure.blocks.multibody.bodies.body_motion import PoseLike, checked_pose
 from flexure.blocks.multibody.bodies.body_shape import BodyShape, require_shape
 from flexure.blocks.multibody.bodies.inertia import SpatialInertia
-from flexure.blocks.multibody.bodies.poses import PoseLike, checked_pose
 from flexure.blocks.multibody.constrained_dynamics.tree import MultibodyTree
 from flexure.blocks.multibody.constraints import Constraint, LoopJoint, SwitchedConstraint
 from flexure.blocks.multibody.force_elements.force_element import BodyForceElement, ForceElement
 from flexure.blocks.multibody.joints import Joint
-from flexure.blocks.multibody.loop_closure.assembled_starts import AssembledStarts
-from flexure.blocks.multibody.plants.automatic_joints import completed_joints
+from flexure.blocks.multibody.loop_closure.loop_assemblies import AssembledStarts
 from flexure.blocks.multibody.plants.part_group import PartGroup
 from flexure.blocks.multibody.plants.plant import Plant, by_name
 from flexure.blocks.multibody.plants.plant_wiring import (
@@ -28,6 +27,7 @@ from flexure.blocks.multibody.plants.plant_wiring import (
     TOTALS,
     TREE,
     add_expansions,
+    completed_joints,
     export_ports,
     force_inputs,
     inertia_inputs,
@@ -35,9 +35,8 @@ from flexure.blocks.multibody.plants.plant_wiring import (
     wire_element,
     wire_energies,
 )
-from flexure.blocks.multibody.trees.actuator import Actuator
-from flexure.blocks.multibody.trees.joint_graph import JointGraph
-from flexure.blocks.multibody.trees.topology import make_topology
+from flexure.blocks.multibody.trees.topology import JointGraph, make_topology
+from flexure.blocks.multibody.trees.tree_inputs import Actuator
 from flexure.diagrams.building.builder import DiagramBuilder
 from flexure.diagrams.checks.arguments import items_of, one_of, require
 from flexure.diagrams.checks.errors import DeclarationError, FlexureError, WiringError, call_site
@@ -440,7 +439,7 @@ class PlantBuilder:
             raise DeclarationError(attempt, expected="one ledger", found=f"'{self._ledger}'")
         self._ledger = name
 
-    def assemble_starts(self, fixed: Joint | Iterable[Joint] = ()) -> None:
+    def assemble_starts(self, fixed: Joint | str | Iterable[Joint | str] = ()) -> None:
         """Assemble the mechanism before each motion, with the values that it is given.
 
         Runs, also those of sweeps, fits, optimizations and sensitivities, change lengths, ratios
@@ -450,8 +449,8 @@ class PlantBuilder:
 
         Parameters
         ----------
-        fixed : Joint or iterable of them, optional
-            Joints that keep their positions and velocities.
+        fixed : Joint, str or iterable of them, optional
+            Joints that keep their positions and velocities, by handle or name.
 
         Raises
         ------
@@ -461,7 +460,8 @@ class PlantBuilder:
         attempt = f"Cannot assemble the starts of '{self.name}'"
         self._refuse_after_build(attempt)
         wanted = "joints of this builder"
-        joints = items_of([fixed] if isinstance(fixed, Joint) else fixed, wanted, attempt)
+        several = items_of([fixed] if isinstance(fixed, (Joint, str)) else fixed, wanted, attempt)
+        joints = [self.joint(each) if isinstance(each, str) else each for each in several]
         for joint in joints:
             self._require_own_joint(attempt, joint)
         if self._assembled is not None:

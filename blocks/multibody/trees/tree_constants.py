@@ -10,13 +10,12 @@ import numpy.typing as npt
 
 from flexure.blocks.math import MassProperties
 from flexure.blocks.multibody.bodies.inertia import SpatialInertia
-from flexure.blocks.multibody.bodies.unit_inertia import mass_properties, validity_problem
+from flexure.blocks.multibody.bodies.solids import mass_properties, validity_problem
 from flexure.blocks.multibody.joints.base.joint import Joint
-from flexure.blocks.multibody.trees.actuator import Actuator
-from flexure.blocks.multibody.trees.carried_inertia import INERTIA_SIZE, InertiaInput, joined
 from flexure.blocks.multibody.trees.component_names import common_unit
-from flexure.blocks.multibody.trees.coupled_inertia import CoupledInertia, CouplingInput
+from flexure.blocks.multibody.trees.coupled_articulation import CoupledInertia, CouplingInput
 from flexure.blocks.multibody.trees.topology import Topology
+from flexure.blocks.multibody.trees.tree_inputs import INERTIA_SIZE, Actuator, InertiaInput, joined
 from flexure.diagrams import LeafSystem, scalars
 from flexure.diagrams.checks.errors import DeclarationError, quoted
 from flexure.diagrams.concurrency.threads import cached_property

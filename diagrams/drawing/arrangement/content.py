@@ -8,15 +8,13 @@ from typing import Literal, TypeAlias
 
 from flexure.diagrams.checks.arguments import one_of
 from flexure.diagrams.checks.errors import DeclarationError
-from flexure.diagrams.systems.diagram import Diagram
+from flexure.diagrams.systems.diagram import Diagram, ShownPorts
 from flexure.diagrams.systems.layout import leaves_of
 from flexure.diagrams.systems.ports import InputPort, Port
 from flexure.diagrams.systems.system import System
 
 #: What a block does in a diagram: gives values, takes them, moves, samples, or just computes.
 Role: TypeAlias = Literal["source", "sink", "dynamic", "sampled", "static"]
-#: Which ports are shown: those that something uses, or all.
-Shown: TypeAlias = Literal["used", "all"]
 #: So many unused ports of a side are folded into a line; a single one takes no more room itself.
 _FOLDED_FROM = 2
 
@@ -51,7 +49,7 @@ class Content:
     """
 
     def __init__(
-        self, diagram: Diagram, opened: Collection[Diagram], ports: Shown = "used"
+        self, diagram: Diagram, opened: Collection[Diagram], ports: ShownPorts = "used"
     ) -> None:
         self.diagram = diagram
         self.opened = dict.fromkeys(opened)
@@ -100,7 +98,7 @@ def _folded(system: System, ports: Sequence[Port], used: Collection[Port]) -> li
     return [*kept, Fold(system, tuple(unused), alone=not kept)]
 
 
-def content_of(diagram: Diagram, depth: int = 1, ports: Shown = "used") -> Content:
+def content_of(diagram: Diagram, depth: int = 1, ports: ShownPorts = "used") -> Content:
     """Return what is shown of a diagram at a depth."""
     opened = opened_diagrams(diagram, depth)
     attempt = f"Cannot draw '{diagram.label}'"

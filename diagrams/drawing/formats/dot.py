@@ -1,4 +1,4 @@
-"""Diagrams in the language of Graphviz."""
+"""Diagrams in the languages of Graphviz and Mermaid, which many sites draw from the text."""
 
 from __future__ import annotations
 
@@ -9,15 +9,14 @@ from flexure.diagrams.drawing.arrangement.content import (
     Content,
     Fold,
     Row,
-    Shown,
     caption_of,
     content_of,
     label_of,
     role_of,
     walk,
 )
-from flexure.diagrams.drawing.formats.palette import FRAME, INK, PALE, PAPER, ROLES, TAG
-from flexure.diagrams.systems.diagram import Diagram
+from flexure.diagrams.drawing.formats.palette import FRAME, INK, PALE, PAPER, ROLES, TAG, Look
+from flexure.diagrams.systems.diagram import Diagram, ShownPorts
 from flexure.diagrams.systems.ports import InputPort, Port
 from flexure.diagrams.systems.system import System
 
@@ -30,7 +29,7 @@ _HEAD = f"""\
   edge [arrowsize=0.6, color="{INK}"];"""
 
 
-def to_dot(diagram: Diagram, depth: int = 1, ports: Shown = "used") -> str:
+def to_dot(diagram: Diagram, depth: int = 1, ports: ShownPorts = "used") -> str:
     """Return a diagram in the language of Graphviz; equal diagrams give equal texts.
 
     Blocks are tables with a cell for each port, opened diagrams are clusters, and their exported
@@ -133,3 +132,64 @@ def _tag(port: Row) -> str:
         f'shape="cds", label={_quoted(port.name)}, fontsize=8, height=0.25, style="filled", '
         f'color="{TAG.edge}", fillcolor="{TAG.fill}"'
     )
+
+
+#: Entities of Mermaid; the first one has to be replaced first.
+_ENTITIES = {"#": "#35;", "&": "#amp;", '"': "#quot;", "<": "#lt;", ">": "#gt;", "`": "#96;"}
+
+
+def to_mermaid(diagram: Diagram, depth: int = 1, ports: ShownPorts = "used") -> str:
+    """Return a diagram as a Mermaid flowchart; equal diagrams give equal texts.
+
+    Opened diagrams are subgraphs. Mermaid knows no ports: their names stand on the wires, except
+    for the only port of its side with a usual name, and exported ports are nodes.
+    """
+    content = content_of(diagram, depth, ports)
+    opened = content.opened
+    ids: dict[System | Row, str] = {}
+    looks: dict[str, Look] = {}
+    lines = ["flowchart LR"]
+    for system, level, begins in walk(diagram, opened):
+        indent = "  " * level
+        if begins:
+            ids[system] = f"n{len(ids)}"
+        if system not in opened:
+            role = role_of(system)
+            looks[role] = ROLES[role]
+            text = f"<b>{_escape(system.name)}</b><br/><small>{_escape(caption_of(system))}</small>"
+            lines.append(f'{indent}{ids[system]}["{text}"]:::{role}')
+        elif begins:
+            if system is not diagram:
+                looks["frame"] = FRAME
+                lines.append(f'{indent}subgraph {ids[system]}["{_escape(system.name)}"]')
+            for port in content.rows(system):
+                ids[port] = f"n{len(ids)}"
+                looks["port"] = TAG
+                lines.append(f'{indent}  {ids[port]}(["{_escape(port.name)}"]):::port')
+        elif system is not diagram:
+            lines.append(f"{indent}end")
+
+    def end(port: Row) -> str:
+        return ids[port] if port in ids else ids[port.system]
+
+    def label(port: Row) -> str:
+        return "" if port in ids else _escape(label_of(port))
+
+    for current in opened:
+        for source, target in content.links(current):
+            text = f"{label(source)} → {label(target)}".strip()
+            arrow = "-->" if text == "→" else f'-->|"{text}"|'
+            lines.append(f"  {end(source)} {arrow} {end(target)}")
+    lines += [f"  class {ids[current]} frame" for current in opened if current is not diagram]
+    lines += [
+        f"  classDef {name} fill:{look.fill},stroke:{look.edge},color:{INK}"
+        for name, look in looks.items()
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _escape(text: str) -> str:
+    """Write a text such that none of it is read as Mermaid or as HTML."""
+    for character, entity in _ENTITIES.items():
+        text = text.replace(character, entity)
+    return text

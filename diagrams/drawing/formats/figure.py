@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from flexure.diagrams.drawing.arrangement.content import Shown, content_of
-from flexure.diagrams.drawing.formats.marks import Path, Text
+from flexure.diagrams.drawing.arrangement.content import content_of
 from flexure.diagrams.drawing.formats.new_figures import new_figure
 from flexure.diagrams.drawing.formats.palette import PAPER
-from flexure.diagrams.drawing.formats.sheet import sheet_of
-from flexure.diagrams.systems.diagram import Diagram
+from flexure.diagrams.drawing.formats.sheet import Path, Text, sheet_of
+from flexure.diagrams.systems.diagram import Diagram, ShownPorts
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -19,7 +18,9 @@ _POINTS_PER_INCH = 72.0
 _LARGEST = 150.0
 
 
-def plot(diagram: Diagram, depth: int = 1, ax: Axes | None = None, ports: Shown = "used") -> Axes:
+def plot(
+    diagram: Diagram, depth: int = 1, ax: Axes | None = None, ports: ShownPorts = "used"
+) -> Axes:
     """Draw a diagram with Matplotlib; see `Diagram.plot`."""
     sheet = sheet_of(content_of(diagram, depth, ports))
     if ax is None:

@@ -5,16 +5,15 @@ from __future__ import annotations
 import re
 from xml.sax.saxutils import escape, quoteattr
 
-from flexure.diagrams.drawing.arrangement.content import Shown, content_of
-from flexure.diagrams.drawing.formats.marks import Path, Text
+from flexure.diagrams.drawing.arrangement.content import content_of
 from flexure.diagrams.drawing.formats.palette import FRAME, INK, PALE, PAPER, ROLES, TAG
-from flexure.diagrams.drawing.formats.sheet import sheet_of
-from flexure.diagrams.systems.diagram import Diagram
+from flexure.diagrams.drawing.formats.sheet import Path, Text, sheet_of
+from flexure.diagrams.systems.diagram import Diagram, ShownPorts
 
 _FONTS = "Helvetica, Arial, 'DejaVu Sans', sans-serif"
 
 
-def to_svg(diagram: Diagram, depth: int = 1, ports: Shown = "used") -> str:
+def to_svg(diagram: Diagram, depth: int = 1, ports: ShownPorts = "used") -> str:
     """Return the drawing of a diagram as SVG text; equal diagrams give equal texts."""
     sheet = sheet_of(content_of(diagram, depth, ports))
     left, top, width, height = map(_number, (sheet.left, sheet.top, sheet.width, sheet.height))

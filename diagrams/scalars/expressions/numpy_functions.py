@@ -96,9 +96,7 @@ def _trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
     return np.sum(widths * (heights[..., 1:] + heights[..., :-1]) / 2.0, axis=-1)
 
 
-@implements(np.where)
-def _where(condition: Any, x: Any, y: Any) -> Any:
-    return wrap(ufuncs.merge(condition, x, y))
+implements(np.where)(lambda condition, x, y: wrap(ufuncs.merge(condition, x, y)))
 
 
 @implements(np.clip)
@@ -234,32 +232,16 @@ def _full_like(a: Any, fill_value: Any, dtype: Any = None, *, shape: Any = None)
     return _full(np.shape(a) if shape is None else shape, fill_value, dtype)
 
 
-@implements(np.zeros_like, np.empty_like)
-def _zeros_like(a: Any, dtype: Any = None, *, shape: Any = None) -> Any:
-    return _full_like(a, 0.0, dtype, shape=shape)
-
-
-@implements(np.ones_like)
-def _ones_like(a: Any, dtype: Any = None, *, shape: Any = None) -> Any:
-    return _full_like(a, 1.0, dtype, shape=shape)
-
-
-# NumPy calls these when an array of symbols is passed as ``like=``.
-
-
-@implements(np.zeros, np.empty)
-def _zeros(shape: Any, dtype: Any = None) -> Any:
-    return _full(shape, 0.0, dtype)
-
-
-@implements(np.ones)
-def _ones(shape: Any, dtype: Any = None) -> Any:
-    return _full(shape, 1.0, dtype)
-
-
-@implements(np.full)
-def _filled_with(shape: Any, fill_value: Any, dtype: Any = None, **layout: Any) -> Any:
-    return _full(shape, fill_value, dtype)
+implements(np.zeros_like, np.empty_like)(
+    lambda a, dtype=None, *, shape=None: _full_like(a, 0.0, dtype, shape=shape)
+)
+implements(np.ones_like)(
+    lambda a, dtype=None, *, shape=None: _full_like(a, 1.0, dtype, shape=shape)
+)
+# NumPy calls those below when an array of symbols is passed as ``like=``.
+implements(np.zeros, np.empty)(lambda shape, dtype=None: _full(shape, 0.0, dtype))
+implements(np.ones)(lambda shape, dtype=None: _full(shape, 1.0, dtype))
+implements(np.full)(lambda shape, fill_value, dtype=None, **layout: _full(shape, fill_value, dtype))
 
 
 @implements(np.eye, np.identity)

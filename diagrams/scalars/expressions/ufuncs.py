@@ -31,30 +31,6 @@ from flexure.diagrams.scalars.expressions.vocabulary import BINARY, UNARY
 Objects: TypeAlias = np.ndarray[Any, Any]
 
 
-def _square(x: Any) -> Any:
-    return binary("multiply", x, x)
-
-
-def _reciprocal(x: Any) -> Any:
-    return binary("divide", 1.0, x)
-
-
-def _degrees(x: Any) -> Any:
-    return binary("multiply", x, 180.0 / np.pi)
-
-
-def _radians(x: Any) -> Any:
-    return binary("multiply", x, np.pi / 180.0)
-
-
-def _greater(a: Any, b: Any) -> Any:
-    return binary("less", b, a)
-
-
-def _greater_equal(a: Any, b: Any) -> Any:
-    return binary("less_equal", b, a)
-
-
 def _heaviside(x: Any, at_zero: Any) -> Any:
     at_zero_or_nan = choose(binary("equal", x, 0.0), at_zero, x)
     positive = binary("less", 0.0, x)
@@ -83,15 +59,15 @@ SCALAR: dict[np.ufunc, Callable[..., Any]] = {
     np.positive: as_number,
     np.conjugate: as_number,
     np.fabs: partial(unary, "absolute"),
-    np.square: _square,
-    np.reciprocal: _reciprocal,
+    np.square: lambda x: binary("multiply", x, x),
+    np.reciprocal: lambda x: binary("divide", 1.0, x),
     np.float_power: partial(binary, "power"),
-    np.degrees: _degrees,
-    np.rad2deg: _degrees,
-    np.radians: _radians,
-    np.deg2rad: _radians,
-    np.greater: _greater,
-    np.greater_equal: _greater_equal,
+    np.degrees: lambda x: binary("multiply", x, 180.0 / np.pi),
+    np.rad2deg: lambda x: binary("multiply", x, 180.0 / np.pi),
+    np.radians: lambda x: binary("multiply", x, np.pi / 180.0),
+    np.deg2rad: lambda x: binary("multiply", x, np.pi / 180.0),
+    np.greater: lambda a, b: binary("less", b, a),
+    np.greater_equal: lambda a, b: binary("less_equal", b, a),
     np.heaviside: _heaviside,
     np.logical_and: partial(logical, "logical_and"),
     np.logical_or: partial(logical, "logical_or"),

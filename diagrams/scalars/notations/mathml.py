@@ -7,6 +7,7 @@ from collections.abc import Container, Iterable, Mapping, Sequence
 from html import escape, unescape
 from typing import Any, ClassVar
 
+from flexure.diagrams.scalars.notations.latex import GREEK, Typeset
 from flexure.diagrams.scalars.notations.notation import (
     Form,
     Level,
@@ -16,7 +17,6 @@ from flexure.diagrams.scalars.notations.notation import (
     comparison,
     write,
 )
-from flexure.diagrams.scalars.notations.typeset import GREEK, Typeset
 
 _NUMBERS = {"inf": "<mi>∞</mi>", "nan": "<mi>NaN</mi>"}
 # Without a font for mathematics, Chromium stretches no parentheses: these are lines around choices,

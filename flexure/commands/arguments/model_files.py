@@ -45,8 +45,8 @@ def load_model(arguments: Namespace) -> Model:
     made = _made(_module(file, attempt), name, attempt)
     system, context = made if isinstance(made, tuple) and len(made) == 2 else (made, None)
 
+    from flexure.diagrams.contexts.root_contexts import start_context
     from flexure.diagrams.systems.system import require_system
-    from flexure.diagrams.values.handles import start_context
 
     require_system(system, attempt)
     start = start_context(system, context, attempt).clone()

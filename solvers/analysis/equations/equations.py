@@ -28,6 +28,7 @@ from flexure.diagrams.values.handles import Handle
 from flexure.diagrams.values.kinds import CONTINUOUS, INPUT as ANY_INPUT
 from flexure.diagrams.values.parameters import NumericParameter
 from flexure.diagrams.values.state import ContinuousState
+from flexure.diagrams.values.symbolic_values import DISCRETE, INPUT, PARAMETER, STATE, Key
 from flexure.solvers.analysis.equations.foreign_slopes import ForeignSlopes
 from flexure.solvers.analysis.equations.kept_equations import TracedEquations, kept_equations
 from flexure.solvers.analysis.equations.shared_equations import (
@@ -41,15 +42,7 @@ from flexure.solvers.native.programs.programs import BoundProgram, UnsuitableErr
 from flexure.solvers.native.sharing.families.requested_derivatives import Question
 from flexure.solvers.tracing.exact_jacobian import ExactJacobian, state_keys
 from flexure.solvers.tracing.straight_line import Function
-from flexure.solvers.tracing.trace import (
-    DISCRETE,
-    INPUT,
-    PARAMETER,
-    STATE,
-    Key,
-    number_behind,
-    trace,
-)
+from flexure.solvers.tracing.trace import number_behind, trace
 from flexure.solvers.tracing.trace_check import OTHER_NUMBERS, agree, agrees_at, sizes_of_terms
 
 _RELATIVE_INCREMENT = float(np.finfo(float).eps ** (1 / 3))

@@ -24,9 +24,10 @@ from flexure.diagrams.checks.errors import TraceError, quoted
 from flexure.diagrams.concurrency.warnings_and_garbage import quietly
 from flexure.diagrams.contexts.store import Store
 from flexure.diagrams.values.arrays import FloatArray
+from flexure.diagrams.values.symbolic_values import PARAMETER, Key
 from flexure.solvers.tracing.exact_jacobian import JacobianCode, numbers_behind
 from flexure.solvers.tracing.interpreted_blocks import Call, PartlySymbolicStore
-from flexure.solvers.tracing.trace import FOREIGN, PARAMETER, Key
+from flexure.solvers.tracing.trace import FOREIGN
 
 
 class ForeignSlopes:

@@ -43,6 +43,7 @@ from flexure.diagrams.contexts.store import Store
 from flexure.diagrams.systems.layout import Layout
 from flexure.diagrams.systems.leaf import LeafSystem
 from flexure.diagrams.values.arrays import FloatArray
+from flexure.diagrams.values.symbolic_values import Key
 from flexure.solvers.native.sharing.families.structural_key import is_plain, structural_key
 from flexure.solvers.tracing.exact_jacobian import JacobianCode, numbers_behind
 from flexure.solvers.tracing.straight_line import (
@@ -51,7 +52,6 @@ from flexure.solvers.tracing.straight_line import (
     StraightLine,
     following,
 )
-from flexure.solvers.tracing.trace import Key
 
 
 class Seen:

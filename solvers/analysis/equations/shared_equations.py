@@ -22,6 +22,7 @@ from flexure.diagrams.scalars.derivatives.jacobians import jacobian_length
 from flexure.diagrams.scalars.derivatives.simplification import simplify
 from flexure.diagrams.systems.layout import Layout
 from flexure.diagrams.values.arrays import FloatArray
+from flexure.diagrams.values.symbolic_values import STATE, Key
 from flexure.solvers.analysis.equations.kept_equations import Seen, kept_equations
 from flexure.solvers.native.emission.emission import Environment
 from flexure.solvers.native.emission.jacobian_emission import emit_jacobian
@@ -32,7 +33,7 @@ from flexure.solvers.native.programs.sensitivity_program import OwnFunctions
 from flexure.solvers.native.programs.system_trace import DiscretePlaces
 from flexure.solvers.native.sharing.families.requested_derivatives import Question
 from flexure.solvers.native.sharing.families.structural_key import most_alike
-from flexure.solvers.tracing.trace import STATE, Key, number_behind
+from flexure.solvers.tracing.trace import number_behind
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array

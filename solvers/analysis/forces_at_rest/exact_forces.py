@@ -23,12 +23,13 @@ from flexure.diagrams.contexts.store import Store
 from flexure.diagrams.scalars.expressions.branches import explore
 from flexure.diagrams.systems.layout import Layout
 from flexure.diagrams.values.arrays import FloatArray
+from flexure.diagrams.values.symbolic_values import Key
 from flexure.solvers.analysis.equations.kept_equations import TracedEquations, kept_equations
 from flexure.solvers.analysis.equations.shared_equations import SharedEquations, shared_equations
 from flexure.solvers.analysis.forces_at_rest.static_coordinates import Indices
 from flexure.solvers.native.sharing.families.requested_derivatives import Question
 from flexure.solvers.tracing.exact_jacobian import ExactJacobian, state_keys
-from flexure.solvers.tracing.trace import Key, SymbolicStore, number_behind, trace
+from flexure.solvers.tracing.trace import SymbolicStore, number_behind, trace
 from flexure.solvers.tracing.trace_check import OTHER_NUMBERS, agree, sizes_of_terms
 
 if TYPE_CHECKING:

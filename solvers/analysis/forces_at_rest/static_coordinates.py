@@ -22,9 +22,9 @@ from flexure.blocks.multibody.joints import Joint
 from flexure.blocks.multibody.trees.component_names import common_unit
 from flexure.diagrams.checks.errors import DeclarationError, quoted
 from flexure.diagrams.contexts.context import Context, LeafContext
+from flexure.diagrams.contexts.root_contexts import start_context
 from flexure.diagrams.systems.system import System
 from flexure.diagrams.values.arrays import FloatArray
-from flexure.diagrams.values.handles import start_context
 from flexure.solvers.analysis.equations.equations import state_names
 
 if TYPE_CHECKING:

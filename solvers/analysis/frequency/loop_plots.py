@@ -30,13 +30,13 @@ from flexure.solvers.analysis.frequency.frequency_curves import (
     gaps,
     to_decibels,
 )
-from flexure.solvers.analysis.frequency.margins import margins as loop_margins
-from flexure.solvers.analysis.frequency.picture_style import (
+from flexure.solvers.analysis.frequency.frequency_plots import (
     cross_zero,
     turn_ticks,
     unit_name,
     with_figures,
 )
+from flexure.solvers.analysis.frequency.margins import margins as loop_margins
 from flexure.solvers.results.pictures.free_labels import Label, place_labels
 
 if TYPE_CHECKING:

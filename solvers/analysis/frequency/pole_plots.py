@@ -16,7 +16,7 @@ from flexure.diagrams.drawing.formats.new_figures import axes_or_new, saved
 from flexure.diagrams.drawing.formats.style import COLORS, GREY, check_file, tidy, write_legend
 from flexure.diagrams.values.arrays import FloatArray, as_numbers, bounded
 from flexure.solvers.analysis.frequency.frequency_curves import UNITS, Models, labelled
-from flexure.solvers.analysis.frequency.picture_style import cross_zero
+from flexure.solvers.analysis.frequency.frequency_plots import cross_zero
 from flexure.solvers.results.pictures.free_labels import Label, place_labels
 
 if TYPE_CHECKING:

@@ -12,13 +12,13 @@ import numpy.typing as npt
 from flexure.diagrams.checks.arguments import require
 from flexure.diagrams.checks.errors import ValueRefusedError
 from flexure.diagrams.contexts.context import Context
+from flexure.diagrams.contexts.root_contexts import start_context
 from flexure.diagrams.contexts.value_places import Place, Way
 from flexure.diagrams.interface.lazy_names import Deferred
 from flexure.diagrams.interface.option_names import answers_other_words
 from flexure.diagrams.interface.result_classes import Answer
 from flexure.diagrams.systems.system import System, require_system
 from flexure.diagrams.values.arrays import FloatArray, as_numbers
-from flexure.diagrams.values.handles import start_context
 from flexure.solvers.analysis.equations.equations import find_varied
 from flexure.solvers.analysis.linear_models.linearization import linearized
 from flexure.solvers.analysis.operating_points.equilibria import settled

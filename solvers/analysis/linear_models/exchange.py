@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from flexure.blocks.linear_systems.foreign_systems import kind_of, matrices_of, period_of
-from flexure.diagrams.checks.arguments import require
+from flexure.diagrams.checks.arguments import import_extra, require
 from flexure.diagrams.checks.errors import ValueRefusedError
-from flexure.diagrams.checks.extras import import_extra
 
 if TYPE_CHECKING:
     from flexure.solvers.analysis.linear_models.linear_model import LinearModel

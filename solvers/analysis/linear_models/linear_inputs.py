@@ -1,4 +1,4 @@
-"""Inputs of a linear model: free ports and parameters, and wires of a finished diagram.
+"""Inputs of a linear model: free ports, parameters, wires, and values measured along a motion.
 
 At a wire, a disturbance d is added to the signal, or the wire is opened and carries d alone. For
 the derivatives it is cut (`flexure.diagrams.contexts.rewiring`) either way. They tell what comes
@@ -11,7 +11,9 @@ Since no diagram has an algebraic loop, these equations can always be solved for
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -22,7 +24,8 @@ from flexure.diagrams.contexts.store import Store
 from flexure.diagrams.contexts.value_places import Place, Way, find_place, several
 from flexure.diagrams.systems.ports import InputPort, OutputPort
 from flexure.diagrams.systems.system import System
-from flexure.diagrams.values.arrays import FloatArray
+from flexure.diagrams.values.arrays import FloatArray, freeze
+from flexure.diagrams.values.symbolic_values import INPUT, Key
 from flexure.solvers.analysis.equations.equations import (
     Variable,
     can_vary,
@@ -30,7 +33,7 @@ from flexure.solvers.analysis.equations.equations import (
     find_variables,
     wire_at,
 )
-from flexure.solvers.tracing.trace import INPUT, Key
+from flexure.solvers.native.runs.sensitivity_run import Line
 
 
 class LinearInputs:
@@ -194,3 +197,41 @@ def wire_place(context: Context, way: Way, attempt: str) -> Place:
             + (", which nothing feeds" if isinstance(place.handle, InputPort) else ""),
         )
     return place
+
+
+_STRAIGHT = 1e-12  # of the values: less of a bend is rounding
+
+
+@dataclass(frozen=True, eq=False)
+class Drive:
+    """Free input ports that follow straight lines between given points."""
+
+    slot: int  # the slot of the port
+    times: FloatArray  # instants of the points, shape (k,)
+    values: FloatArray  # the points, shape (k, size)
+    _bends: FloatArray = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        ways = np.diff(self.values, axis=0)
+        lengths = np.diff(self.times)[:, np.newaxis]
+        turn = np.abs(ways[1:] - ways[:-1] * lengths[1:] / lengths[:-1])
+        bends = np.any(turn > _STRAIGHT * np.max(np.abs(self.values)), axis=1)
+        object.__setattr__(self, "_bends", self.times[1:-1][bends])
+
+    def line(self, time: float) -> Line:
+        """Return the value at a time, and how it goes on from there."""
+        last = len(self.times) - 2
+        k = min(max(int(np.searchsorted(self.times, time, side="right")) - 1, 0), last)
+        span, way = self.times[k + 1] - self.times[k], self.values[k + 1] - self.values[k]
+        return Line(self.slot, self.values[k] + (time - self.times[k]) / span * way, way / span)
+
+    def apply(self, store: Store, time: float) -> None:
+        """Fix the port at the value of a time."""
+        value = self.line(time).base
+        if not (store.holds(self.slot) and np.array_equal(store.cache[self.slot], value)):
+            store.fix(self.slot, freeze(value))
+
+    def next_bend(self, time: float) -> float:
+        """Return the next instant at which the line bends."""
+        k = int(np.searchsorted(self._bends, time, side="right"))
+        return float(self._bends[k]) if k < len(self._bends) else math.inf

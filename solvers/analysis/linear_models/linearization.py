@@ -13,11 +13,11 @@ from flexure.blocks.multibody import MultibodyTree
 from flexure.diagrams.checks.errors import EvaluationError, TraceError, quoted, warn
 from flexure.diagrams.concurrency.one_thread import in_one_thread
 from flexure.diagrams.contexts.context import Context
+from flexure.diagrams.contexts.root_contexts import start_context
 from flexure.diagrams.contexts.updates import require_start
 from flexure.diagrams.contexts.value_places import Place, Way
 from flexure.diagrams.systems.system import System, require_system
 from flexure.diagrams.values.arrays import FloatArray, bounded
-from flexure.diagrams.values.handles import start_context
 from flexure.solvers.analysis.equations.equations import (
     Equations,
     find_ports,

@@ -21,11 +21,11 @@ from flexure.blocks.linear_systems.delays import PadeDelay
 from flexure.diagrams.checks.arguments import require
 from flexure.diagrams.checks.errors import EvaluationError, quoted
 from flexure.diagrams.contexts.context import Context
+from flexure.diagrams.contexts.root_contexts import require_root
 from flexure.diagrams.contexts.value_places import Place, Way, several
 from flexure.diagrams.interface.option_names import answers_other_words
 from flexure.diagrams.systems.ports import InputPort, Port
 from flexure.diagrams.systems.system import System, require_system
-from flexure.diagrams.values.handles import require_root
 from flexure.solvers.analysis.equations.equations import carries_vector, slot_of
 from flexure.solvers.analysis.equations.tangents import BLOCKS, linear_notes
 from flexure.solvers.analysis.linear_models.linear_inputs import is_fed, wire_place

@@ -18,7 +18,7 @@ import numpy as np
 
 from flexure.blocks.math import kinetic_energy
 from flexure.blocks.multibody import BodyForceElement, ForceElement
-from flexure.blocks.multibody.trees.coupled_inertia import coupled_energy
+from flexure.blocks.multibody.trees.coupled_articulation import coupled_energy
 from flexure.blocks.multibody.trees.kinematics import calc_motions
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.contexts.value_places import Place

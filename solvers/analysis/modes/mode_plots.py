@@ -27,8 +27,8 @@ from flexure.diagrams.drawing.formats.style import (
 )
 from flexure.diagrams.values.arrays import FloatArray, bounded
 from flexure.solvers.analysis.modes.spectrum import ComplexArray
-from flexure.solvers.results.mechanisms.animations import play, target_of
 from flexure.solvers.results.mechanisms.camera import View
+from flexure.solvers.results.mechanisms.films import play, target_of
 from flexure.solvers.results.mechanisms.mechanism_lines import points_on
 from flexure.solvers.results.mechanisms.pictures import Motion, chosen_plant, drawn, poses_in
 

@@ -14,13 +14,13 @@ from flexure.diagrams.checks.errors import EvaluationError, ValueRefusedError, w
 from flexure.diagrams.concurrency.one_thread import in_one_thread
 from flexure.diagrams.concurrency.threads import cached_property
 from flexure.diagrams.contexts.context import Context
+from flexure.diagrams.contexts.root_contexts import start_context
 from flexure.diagrams.contexts.updates import require_start
 from flexure.diagrams.interface.html import heading, note
 from flexure.diagrams.interface.lazy_names import Deferred
 from flexure.diagrams.interface.result_classes import Answer
 from flexure.diagrams.systems.system import System, require_system
 from flexure.diagrams.values.arrays import FloatArray
-from flexure.diagrams.values.handles import start_context
 from flexure.diagrams.values.tables import Table
 from flexure.solvers.analysis.equations.equations import Equations, refuse_sampled, state_names
 from flexure.solvers.analysis.equations.tangents import linear_notes, require_holding

@@ -9,16 +9,16 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from flexure.diagrams.checks.errors import EvaluationError, FlexureError, UnknownNameError, quoted
+from flexure.blocks.multibody.plants.held_coordinates import Held, held_places
+from flexure.diagrams.checks.errors import EvaluationError, FlexureError, quoted
 from flexure.diagrams.concurrency.one_thread import in_one_thread
 from flexure.diagrams.contexts.context import Context
+from flexure.diagrams.contexts.root_contexts import start_context
 from flexure.diagrams.contexts.updates import require_start
-from flexure.diagrams.contexts.value_places import Way, find_place, several, shows_state
+from flexure.diagrams.contexts.value_places import Way
 from flexure.diagrams.interface.result_classes import Answer
 from flexure.diagrams.systems.system import System, require_system
 from flexure.diagrams.values.arrays import FloatArray, bounded
-from flexure.diagrams.values.handles import start_context
-from flexure.diagrams.values.state import ContinuousState
 from flexure.solvers.analysis.equations.equations import (
     Equations,
     find_variables,
@@ -87,7 +87,7 @@ def equilibrium(
     context: Context | None = None,
     *,
     free: Way | Iterable[Way] = (),
-    fixed: Way | Iterable[Way] = (),
+    fixed: Held | Iterable[Held] = (),
     tolerance: float = 1e-9,
     max_iterations: int = 100,
     period: float | None = None,
@@ -105,10 +105,10 @@ def equilibrium(
     free : InputPort, NumericParameter, str or iterable of them, optional
         Free input ports and parameters to solve for as well, or components of them, by handle or
         path.
-    fixed : ContinuousState, str or iterable of them, optional
-        States that keep their value: a path such as ``"door.x"`` for all components,
-        ``"door.x[angle]"`` and ``"arm.x[0]"`` for one, or ``"plant.axis.angle"`` for the position
-        of a joint.
+    fixed : Joint, handle, str or iterable of them, optional
+        What keeps its value: a joint, or its path ``"plant.axis"``, for its positions; a state, or
+        its path ``"door.x"``, for all components; ``"door.x[angle]"``, ``"arm.x[0]"`` or
+        ``"plant.axis.angle"`` for one.
     tolerance : float
         A derivative counts as zero below ``tolerance (1 + sum of |∂ẋ/∂x x|)``, which are the terms
         that balance in it, and where it is no more than what 1e-15 of the states would change. If
@@ -225,7 +225,7 @@ def settled(
     attempt: str,
     *,
     free: Way | Iterable[Way] = (),
-    fixed: Way | Iterable[Way] = (),
+    fixed: Held | Iterable[Held] = (),
     tolerance: float = 1e-9,
     max_iterations: int = 100,
     period: float | None = None,
@@ -331,25 +331,12 @@ def _nearest(
 
 
 def _unknown(
-    attempt: str, context: Context, fixed: Way | Iterable[Way], num_free: int
+    attempt: str, context: Context, fixed: Held | Iterable[Held], num_free: int
 ) -> npt.NDArray[np.bool_]:
     """Return which components of states and free variables are to be found."""
     layout = context.store.layout
     unknown = np.ones(layout.num_states + num_free, dtype=bool)
-    for wish in several(fixed):
-        place = find_place(
-            context.system,
-            wish,
-            lambda each: isinstance(each, ContinuousState) or shows_state(each),
-        )
-        if shows_state(place.handle):
-            place = place.settable
-        if not isinstance(place.handle, ContinuousState):
-            raise UnknownNameError(
-                f"{attempt} with {wish!r} fixed",
-                expected="a continuous state or one of its components",
-                found=repr(place.handle),
-            )
+    for place in held_places(context.system, fixed, attempt):
         leaf = context.find_leaf(place.handle.system, place.handle)
         unknown[leaf.x_slice.start + place.components] = False
     return unknown

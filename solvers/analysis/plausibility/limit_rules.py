@@ -12,11 +12,11 @@ import numpy as np
 from flexure.blocks.multibody.force_elements.limits import Limit, limited_elements
 from flexure.diagrams.checks.errors import DeclarationError, quoted
 from flexure.diagrams.contexts.context import Context
+from flexure.diagrams.contexts.root_contexts import start_context
 from flexure.diagrams.interface.html import fold, heading, note
 from flexure.diagrams.interface.result_classes import Answer
 from flexure.diagrams.systems.system import System
 from flexure.diagrams.values.arrays import FloatArray
-from flexure.diagrams.values.handles import start_context
 from flexure.diagrams.values.tables import WIDTH, Table
 from flexure.solvers.analysis.plausibility.diagnosed_system import DiagnosedSystem
 from flexure.solvers.analysis.plausibility.findings import Finding, exceeded
@@ -213,7 +213,7 @@ def check_limits(
     >>> builder = fx.PlantBuilder("stage")
     >>> lever = builder.add_body("lever", fx.SpatialInertia.thin_rod(0.1, length=0.1, axis="x"))
     >>> pivot = builder.add_joint(fx.RevoluteJoint("pivot", builder.world, lever, axis=(0, 0, 1)))
-    >>> notch = fx.CircularNotch(thickness=5e-4, radius=5e-3, width=1e-2)
+    >>> notch = fx.sections.CircularNotch(thickness=5e-4, radius=5e-3, width=1e-2)
     >>> steel = fx.Material.common("structural steel S235")
     >>> hinge = fx.NotchHinge("hinge", builder.world, lever, notch=notch, material=steel)
     >>> hinge = builder.add_force_element(hinge)

@@ -177,7 +177,7 @@ def _limit(diagnosed: DiagnosedSystem, port: object, own: float) -> tuple[float,
     found = own, diagnosed.path_of(port)
     source = diagnosed.source_of(port)  # type: ignore[arg-type]
     if isinstance(source, OutputPort):
-        limits = {each.name: each for each in source.system.numeric_parameters}  # type: ignore[attr-defined]
+        limits = {each.name: each for each in source.system.numeric_parameters}
         for name in ("lower", "upper"):
             if name in limits:
                 limit = float(np.max(np.abs(limits[name](diagnosed.context))))

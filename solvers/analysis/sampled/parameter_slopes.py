@@ -18,10 +18,10 @@ from flexure.diagrams.contexts.store import Store
 from flexure.diagrams.scalars.derivatives.jacobians import directional
 from flexure.diagrams.scalars.derivatives.simplification import simplify
 from flexure.diagrams.values.arrays import FloatArray
+from flexure.diagrams.values.symbolic_values import STATE, Key
 from flexure.solvers.analysis.equations.kept_equations import TracedNumbers
 from flexure.solvers.analysis.linear_models.linear_inputs import LinearInputs
 from flexure.solvers.tracing.exact_jacobian import ExactJacobian, JacobianCode
-from flexure.solvers.tracing.trace import STATE, Key
 
 
 class SecondSlopes:

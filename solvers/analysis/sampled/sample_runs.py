@@ -18,6 +18,7 @@ from flexure.diagrams.checks.errors import EvaluationError
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.values.arrays import FloatArray
 from flexure.diagrams.values.events import Event, EventKind
+from flexure.diagrams.values.symbolic_values import STATE, Key
 from flexure.solvers.analysis.equations.kept_equations import TracedEquations
 from flexure.solvers.analysis.linear_models.linear_inputs import LinearInputs
 from flexure.solvers.analysis.sampled.time_driven_values import (
@@ -28,7 +29,7 @@ from flexure.solvers.analysis.sampled.time_driven_values import (
 )
 from flexure.solvers.integration.methods.tableaus import RADAU_IIA
 from flexure.solvers.tracing.exact_jacobian import ExactJacobian
-from flexure.solvers.tracing.trace import STATE, Key, number_behind
+from flexure.solvers.tracing.trace import number_behind
 
 Passing = Callable[[Collection[Event], EventKind], tuple[list[int], list[int]]]
 _TOLERATED = 1e-9  # difference of a step and its halves, relative to states and deviations

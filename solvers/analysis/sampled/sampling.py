@@ -31,6 +31,7 @@ from flexure.diagrams.systems.ports import OutputPort
 from flexure.diagrams.values.arrays import FloatArray
 from flexure.diagrams.values.events import Event, EventKind, Periodic
 from flexure.diagrams.values.state import ContinuousState
+from flexure.diagrams.values.symbolic_values import DISCRETE, STATE, Key
 from flexure.solvers.analysis.equations.equations import Variable, slot_of
 from flexure.solvers.analysis.equations.kept_equations import TracedEquations, kept_equations
 from flexure.solvers.analysis.linear_models.linear_inputs import LinearInputs
@@ -50,7 +51,7 @@ from flexure.solvers.analysis.sampled.time_driven_values import (
 from flexure.solvers.native.programs.system_trace import updated_states
 from flexure.solvers.simulation.events.agenda import Agenda, Entry
 from flexure.solvers.tracing.exact_jacobian import state_keys
-from flexure.solvers.tracing.trace import DISCRETE, STATE, Key, number_behind, trace
+from flexure.solvers.tracing.trace import number_behind, trace
 from flexure.solvers.tracing.trace_check import agree, interpreted_numbers
 
 _REPEATED = 1e-6  # part of a row's largest derivative: more is another one, and no rounding

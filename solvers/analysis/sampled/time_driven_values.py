@@ -25,11 +25,11 @@ from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.contexts.store import Store
 from flexure.diagrams.values.arrays import freeze
 from flexure.diagrams.values.events import Event, EventKind, Periodic
+from flexure.diagrams.values.symbolic_values import DISCRETE, STATE, Key
 from flexure.solvers.analysis.equations.kept_equations import TracedNumbers
 from flexure.solvers.analysis.sampled.parameter_slopes import ParameterCode
 from flexure.solvers.simulation.events.agenda import Entry
 from flexure.solvers.tracing.exact_jacobian import ExactJacobian, JacobianCode
-from flexure.solvers.tracing.trace import DISCRETE, STATE, Key
 
 SAME = 1e-9  # part of a period: instants that are closer to each other are one
 MOST = 10**5  # instants in a period

@@ -22,6 +22,7 @@ from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.contexts.updates import initialize
 from flexure.diagrams.contexts.value_places import Place
 from flexure.diagrams.values.arrays import FloatArray
+from flexure.diagrams.values.symbolic_values import Key
 from flexure.solvers.analysis.equations.assembled_slopes import AssembledSlopes
 from flexure.solvers.analysis.equations.equations import Variable, read_equations, shown
 from flexure.solvers.analysis.equations.kept_equations import TracedEquations, kept_equations
@@ -46,7 +47,6 @@ from flexure.solvers.results.measures.curves import DenseOutput
 from flexure.solvers.results.measures.metric_slopes import MetricSlopes
 from flexure.solvers.results.measures.polynomials import nodes_of
 from flexure.solvers.results.records.history import History, Snapshot
-from flexure.solvers.tracing.trace import Key
 from flexure.solvers.tracing.trace_check import OTHER_NUMBERS, agrees_at
 
 _SPACINGS = 8.0  # of time, by which ends of pieces and of steps may differ

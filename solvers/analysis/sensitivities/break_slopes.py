@@ -17,11 +17,12 @@ from flexure.diagrams.checks.errors import EvaluationError
 from flexure.diagrams.concurrency.threads import cached_property
 from flexure.diagrams.contexts.context import Context, LeafContext
 from flexure.diagrams.values.arrays import FloatArray, freeze
+from flexure.diagrams.values.symbolic_values import DISCRETE, PARAMETER
 from flexure.solvers.analysis.equations.equations import Variable
 from flexure.solvers.analysis.equations.kept_equations import TracedEquations, kept_equations
 from flexure.solvers.native.programs.system_trace import break_time
 from flexure.solvers.tracing.exact_jacobian import ExactJacobian
-from flexure.solvers.tracing.trace import DISCRETE, PARAMETER, SymbolicStore, trace
+from flexure.solvers.tracing.trace import SymbolicStore, trace
 
 _ALIKE = 1e-9  # relative difference of rates that is rounding,
 _SPACINGS = 4.0  # and that of times

@@ -32,6 +32,7 @@ from flexure.diagrams.checks.errors import EvaluationError, quoted
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.values.arrays import FloatArray, freeze
 from flexure.diagrams.values.events import Event, Periodic, Settling, Witness
+from flexure.diagrams.values.symbolic_values import TIME, Key
 from flexure.solvers.analysis.equations.equations import Shown, read_outputs
 from flexure.solvers.analysis.equations.kept_equations import TracedEquations, kept_equations
 from flexure.solvers.analysis.sensitivities.break_slopes import Rates, gap_of
@@ -40,7 +41,7 @@ from flexure.solvers.native.kernels.parts.run import MOST_ROUNDS
 from flexure.solvers.native.programs.system_trace import read_witness
 from flexure.solvers.results.records.history import Snapshot
 from flexure.solvers.tracing.exact_jacobian import ExactJacobian, compressed, state_keys
-from flexure.solvers.tracing.trace import TIME, Key, SymbolicStore, trace
+from flexure.solvers.tracing.trace import SymbolicStore, trace
 
 if TYPE_CHECKING:
     from scipy.sparse import csc_array

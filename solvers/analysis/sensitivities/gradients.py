@@ -12,13 +12,13 @@ from flexure.diagrams.checks.arguments import require
 from flexure.diagrams.checks.errors import EvaluationError, ValueRefusedError, quoted
 from flexure.diagrams.contexts.by_path import ByPath
 from flexure.diagrams.contexts.context import Context
+from flexure.diagrams.contexts.root_contexts import start_context
 from flexure.diagrams.contexts.value_places import Place, Way, find_place, is_signal, path_of
 from flexure.diagrams.interface.option_names import answers_other_words
 from flexure.diagrams.interface.result_classes import Answer
 from flexure.diagrams.systems.ports import Port
 from flexure.diagrams.systems.system import System, require_system
 from flexure.diagrams.values.arrays import FloatArray, as_number
-from flexure.diagrams.values.handles import start_context
 from flexure.diagrams.values.state import ContinuousState
 from flexure.solvers.analysis.equations.equations import Variable, find_variables
 from flexure.solvers.analysis.sensitivities.adjoint_motion import AdjointMotion
@@ -68,7 +68,7 @@ class Gradient(Answer):
     >>> lag = fx.FirstOrderLag("lag", time_constant=2.0, initial=1.0)
     >>> context = lag.create_default_context()
     >>> lag.u.fix(context, 0.0)
-    >>> found = fx.gradient(fx.metrics.final("y"), lag, 3.0, ["time_constant"], context=context)
+    >>> found = fx.gradient(lag, fx.metrics.final("y"), ["time_constant"], 3.0, context=context)
     >>> found["time_constant"].round(6)
     np.float64(0.167348)
     """
@@ -90,10 +90,10 @@ class Gradient(Answer):
 
 @answers_other_words
 def gradient(
-    metric: Metric,
     system: System,
-    t_final: float,
+    metric: Metric,
     parameters: Way | Iterable[Way],
+    t_final: float,
     *,
     context: Context | None = None,
     method: Method = "auto",
@@ -107,16 +107,16 @@ def gradient(
 
     Parameters
     ----------
+    system : System
+        A block or diagram.
     metric : Metric
         One of final, at, maximum, minimum, peak, mean, rms, integral, total_variation, iae, ise,
         itae and first_crossing, or arithmetic of them. Its signals are ports and continuous states.
-    system : System
-        A block or diagram.
-    t_final : float
-        End time in seconds.
     parameters : Handle, str or iterable of them
         Parameters, fixed input ports and initial states, or components of them, by handle or path,
         as for `parameter_sensitivity`.
+    t_final : float
+        End time in seconds.
     context : Context, optional
         Initial values, a root context; it is not changed. A default context when omitted.
     method : str
@@ -175,17 +175,18 @@ def gradient(
     >>> lag = fx.FirstOrderLag("lag", time_constant=2.0, initial=1.0)
     >>> context = lag.create_default_context()
     >>> lag.u.fix(context, 0.0)
-    >>> found = fx.gradient(fx.metrics.final("y"), lag, 3.0, ["time_constant"], context=context)
+    >>> found = fx.gradient(lag, fx.metrics.final("y"), ["time_constant"], 3.0, context=context)
     >>> found["time_constant"].round(6)
     np.float64(0.167348)
     """
-    require_system(system, "Cannot take gradient(metric, system, t_final, parameters)")
+    call = "Cannot call gradient(system, metric, parameters, t_final)"
+    require_system(system, call)
+    end = float(as_number(t_final, (), call))
     attempt = f"Cannot take the gradient of '{system.label}'"
     require(isinstance(metric, Metric), metric, attempt, "a metric, such as fx.metrics.final('y')")
     start = start_context(system, context, attempt)
     variables = find_variables(start, parameters, attempt, states=True)
     relative, absolute = checked_tolerances(rtol, atol, 1e-8, attempt)
-    end = float(as_number(t_final, (), attempt))
     if not (math.isfinite(end) and end > start.time):
         raise ValueRefusedError(
             attempt, expected=f"an end after t = {start.time:g} s", found=f"t_final={t_final!r}"

@@ -14,7 +14,7 @@ from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.contexts.value_places import Place
 from flexure.diagrams.values.arrays import FloatArray, freeze
 from flexure.solvers.analysis.equations.equations import Equations, Variable
-from flexure.solvers.analysis.linear_models.prescribed_inputs import Drive
+from flexure.solvers.analysis.linear_models.linear_inputs import Drive
 from flexure.solvers.integration.guard.progress_limits import Pace
 from flexure.solvers.integration.guard.stiffness_detection import NONSTIFF_METHOD, assess
 from flexure.solvers.integration.methods.methods import is_implicit, method_name

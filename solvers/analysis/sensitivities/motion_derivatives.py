@@ -33,10 +33,11 @@ from flexure.diagrams.scalars.expressions.expression import may_jump
 from flexure.diagrams.values.arrays import FloatArray, freeze
 from flexure.diagrams.values.events import Forced, Initialization, Periodic, Trigger
 from flexure.diagrams.values.state import ContinuousState
+from flexure.diagrams.values.symbolic_values import DISCRETE, Key
 from flexure.solvers.analysis.equations.assembled_slopes import AssembledSlopes
 from flexure.solvers.analysis.equations.equations import Variable
 from flexure.solvers.analysis.equations.kept_equations import TracedEquations, kept_equations
-from flexure.solvers.analysis.linear_models.prescribed_inputs import Drive
+from flexure.solvers.analysis.linear_models.linear_inputs import Drive
 from flexure.solvers.analysis.sensitivities.break_slopes import BreakSlopes
 from flexure.solvers.analysis.sensitivities.interpreted_motion import (
     InterpretedMotion,
@@ -50,7 +51,7 @@ from flexure.solvers.results.records.history import Snapshot
 from flexure.solvers.simulation.run_control.method_selection import Method
 from flexure.solvers.tracing.derivatives import Derivatives
 from flexure.solvers.tracing.exact_jacobian import ExactJacobian
-from flexure.solvers.tracing.trace import DISCRETE, Key, trace
+from flexure.solvers.tracing.trace import trace
 
 _Motion: TypeAlias = NativeMotion | InterpretedMotion
 

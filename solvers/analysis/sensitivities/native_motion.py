@@ -20,7 +20,7 @@ from flexure.diagrams.contexts.value_places import Place
 from flexure.diagrams.values.arrays import FloatArray
 from flexure.solvers.analysis.equations.equations import Variable, read_equations, shown
 from flexure.solvers.analysis.equations.kept_equations import TracedEquations, kept_equations
-from flexure.solvers.analysis.linear_models.prescribed_inputs import Drive
+from flexure.solvers.analysis.linear_models.linear_inputs import Drive
 from flexure.solvers.integration.guard.failures import (
     chattering,
     find_jump,

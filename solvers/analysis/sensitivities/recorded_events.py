@@ -281,7 +281,10 @@ class EventMotion(MotionDerivatives):
     def run(
         self, t_final: float, grid: FloatArray, method: Method, rtol: float, atol: float
     ) -> MotionSamples:
-        """Run the updates at the beginning, and integrate up to a time."""
+        """Run the updates at the beginning, and integrate up to a time.
+
+        Where nothing else is wanted, the states are those of the recorded run.
+        """
         simulator = Simulator(
             self._context.system,
             self._context.clone(),
@@ -295,7 +298,11 @@ class EventMotion(MotionDerivatives):
             raise EvaluationError(
                 self._attempt, expected="a run up to t_final", found=self._record.message
             )
-        return super().run(t_final, grid, method, rtol, atol)
+        if self._all or self._places:
+            return super().run(t_final, grid, method, rtol, atol)
+        states = np.array([self._record.context_at(time).continuous_state for time in grid])
+        slopes = np.zeros((*states.shape, 0))
+        return MotionSamples(states, states[:, :0], slopes, slopes[:, :0])
 
     def _integrate(self, t_final: float, method: Method, rtol: float, atol: float) -> None:
         """Integrate along the run, and sample at the times of the grid."""

@@ -24,11 +24,12 @@ from flexure.diagrams.contexts.value_places import Place
 from flexure.diagrams.scalars.expressions.expression import may_jump
 from flexure.diagrams.values.arrays import FloatArray
 from flexure.diagrams.values.events import Initialization, Periodic, Trigger
+from flexure.diagrams.values.symbolic_values import DISCRETE, Key
 from flexure.solvers.analysis.equations.equations import Variable
 from flexure.solvers.analysis.equations.kept_equations import TracedEquations, kept_equations
 from flexure.solvers.native.programs.system_trace import DiscretePlaces, Update, read_update
 from flexure.solvers.tracing.exact_jacobian import ExactJacobian, JacobianCode, state_keys
-from flexure.solvers.tracing.trace import DISCRETE, Key, SymbolicStore, trace
+from flexure.solvers.tracing.trace import SymbolicStore, trace
 
 if TYPE_CHECKING:
     from scipy.sparse import csc_array

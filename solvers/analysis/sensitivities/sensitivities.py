@@ -14,12 +14,12 @@ import numpy.typing as npt
 from flexure.diagrams.checks.errors import EvaluationError, FlexureError, ValueRefusedError, quoted
 from flexure.diagrams.contexts.by_path import ByPath
 from flexure.diagrams.contexts.context import Context
+from flexure.diagrams.contexts.root_contexts import start_context
 from flexure.diagrams.contexts.value_places import Way, path_of
 from flexure.diagrams.interface.option_names import answers_other_words
 from flexure.diagrams.interface.result_classes import Answer
 from flexure.diagrams.systems.system import System, require_system
 from flexure.diagrams.values.arrays import FloatArray, as_number, as_numbers
-from flexure.diagrams.values.handles import start_context
 from flexure.solvers.analysis.equations.equations import (
     Variable,
     find_ports,
@@ -84,7 +84,7 @@ class ParameterSensitivity(Answer):
     >>> lag = fx.FirstOrderLag("lag", time_constant=2.0, initial=1.0)
     >>> context = lag.create_default_context()
     >>> lag.u.fix(context, 0.0)
-    >>> result = fx.parameter_sensitivity(lag, 3.0, ["time_constant"], context=context)
+    >>> result = fx.parameter_sensitivity(lag, ["time_constant"], 3.0, context=context)
     >>> result["time_constant"].round(6)
     array([0.167348])
     """
@@ -121,8 +121,8 @@ class ParameterSensitivity(Answer):
 @answers_other_words
 def parameter_sensitivity(
     system: System,
-    t_final: float,
     parameters: Way | Iterable[Way],
+    t_final: float,
     *,
     context: Context | None = None,
     outputs: Way | Iterable[Way] = (),
@@ -137,11 +137,11 @@ def parameter_sensitivity(
     ----------
     system : System
         A block or diagram. Updates may take place at ticks, at crossings and at the beginning.
-    t_final : float
-        End time in seconds.
     parameters : Handle, str or iterable of them
         Parameters, fixed input ports and initial states, or components of them, by handle or path:
         ``"plant.x[angle]"`` is where that state starts.
+    t_final : float
+        End time in seconds.
     context : Context, optional
         Initial values, a root context; it is not changed. A default context when omitted.
     outputs : Handle, str or iterable of them, optional
@@ -207,11 +207,13 @@ def parameter_sensitivity(
     >>> lag = fx.FirstOrderLag("lag", time_constant=2.0, initial=1.0)
     >>> context = lag.create_default_context()
     >>> lag.u.fix(context, 0.0)
-    >>> result = fx.parameter_sensitivity(lag, 3.0, ["time_constant"], context=context)
+    >>> result = fx.parameter_sensitivity(lag, ["time_constant"], 3.0, context=context)
     >>> result["time_constant"].round(6)
     array([0.167348])
     """
-    require_system(system, "Cannot take a sensitivity")
+    call = "Cannot call parameter_sensitivity(system, parameters, t_final)"
+    require_system(system, call)
+    t_final = float(as_number(t_final, (), call))
     attempt = f"Cannot take the sensitivity of '{system.label}'"
     start = start_context(system, context, attempt)
     variables = find_variables(start, parameters, attempt, states=True)
@@ -222,17 +224,17 @@ def parameter_sensitivity(
     kind = EventMotion if has_state_events(start) else MotionDerivatives
     run = kind(start, variables, places, attempt)
     beginning = start.clone()
-    samples = run.run(float(t_final), grid, method, *tolerances)
+    samples = run.run(t_final, grid, method, *tolerances)
     if atol is None:
 
         def seen() -> Iterator[FloatArray]:
             """Yield states at the ends and at the samples, then along a second motion."""
             ends = [context.continuous_state for context in (beginning, start)]
             yield np.vstack([*ends, samples.states])
-            end, between = start.clone(), np.linspace(beginning.time, float(t_final), _LOOKS)
+            end, between = start.clone(), np.linspace(beginning.time, t_final, _LOOKS)
             start.copy_from(beginning)
             with suppress(EvaluationError):  # of times beside an event
-                yield run.run(float(t_final), between, method, *tolerances).states
+                yield run.run(t_final, between, method, *tolerances).states
             start.copy_from(end)
 
         atols = np.full(samples.states.shape[1], tolerances[1])
@@ -245,7 +247,7 @@ def parameter_sensitivity(
             start.copy_from(beginning)
             move(start, variables, step)
             tight = DIFFERENCE_RTOL, 1e-3 * DIFFERENCE_RTOL
-            return np.asarray(plain.run(float(t_final), grid, method, *tight).states[-1])
+            return np.asarray(plain.run(float(grid[-1]), grid[-1:], method, *tight).states[-1])
 
         largest = np.max(np.abs(samples.states), axis=0)
         slopes = samples.state_slopes[-1]
@@ -343,7 +345,6 @@ def warn_of_differences(
 def _checked_times(
     start: float, t_final: float, times: npt.ArrayLike | None, attempt: str
 ) -> FloatArray:
-    t_final = float(as_number(t_final, (), attempt))
     grid = as_numbers([t_final] if times is None else times, attempt)
     fine = grid.ndim == 1 and grid.size and np.isfinite(grid).all() and np.all(np.diff(grid) > 0.0)
     if not (fine and math.isfinite(t_final) and start <= grid[0] and grid[-1] <= t_final):

@@ -16,12 +16,12 @@ from flexure.diagrams.checks.arguments import count_of, flag, require
 from flexure.diagrams.checks.errors import EvaluationError, ValueRefusedError, quoted, warn
 from flexure.diagrams.concurrency.one_thread import in_one_thread
 from flexure.diagrams.contexts.context import Context
+from flexure.diagrams.contexts.root_contexts import start_context
 from flexure.diagrams.interface.html import heading
 from flexure.diagrams.interface.option_names import answers_other_words
 from flexure.diagrams.interface.result_classes import Answer
 from flexure.diagrams.systems.system import System, require_system
 from flexure.diagrams.values.arrays import FloatArray, as_number, check_bounds
-from flexure.diagrams.values.handles import start_context
 from flexure.diagrams.values.tables import Table
 from flexure.solvers.analysis.equations.equations import Variable, find_variables
 from flexure.solvers.analysis.forces_at_rest.misleading_results import warn_of_misleading_limits

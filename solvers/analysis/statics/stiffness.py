@@ -17,12 +17,12 @@ from flexure.diagrams.checks.errors import EvaluationError, UnknownNameError
 from flexure.diagrams.concurrency.one_thread import in_one_thread
 from flexure.diagrams.concurrency.threads import cached_property
 from flexure.diagrams.contexts.context import Context
+from flexure.diagrams.contexts.root_contexts import start_context
 from flexure.diagrams.interface.html import heading, note
 from flexure.diagrams.interface.option_names import answers_other_words
 from flexure.diagrams.interface.result_classes import Answer
 from flexure.diagrams.systems.system import System, require_system
 from flexure.diagrams.values.arrays import FloatArray, as_number, check_bounds, freeze
-from flexure.diagrams.values.handles import start_context
 from flexure.diagrams.values.tables import Table
 from flexure.solvers.analysis.forces_at_rest.misleading_results import (
     warn_of_hidden_motions,

@@ -15,6 +15,7 @@ from flexure.diagrams.checks.arguments import flag, one_of, require
 from flexure.diagrams.checks.errors import EvaluationError
 from flexure.diagrams.concurrency.one_thread import in_one_thread
 from flexure.diagrams.contexts.context import Context
+from flexure.diagrams.contexts.root_contexts import start_context
 from flexure.diagrams.contexts.value_places import find_place, path_of
 from flexure.diagrams.drawing.formats.new_figures import new_figure, saved
 from flexure.diagrams.drawing.formats.style import GREY, labelled, name_axis, style_of, tidy
@@ -22,7 +23,6 @@ from flexure.diagrams.interface.html import Shown, heading
 from flexure.diagrams.interface.option_names import answers_other_words
 from flexure.diagrams.systems.system import System, require_system
 from flexure.diagrams.values.arrays import FloatArray
-from flexure.diagrams.values.handles import start_context
 from flexure.diagrams.values.tables import Table
 from flexure.solvers.analysis.modes.mode_tracking import Equilibria, varied_columns, with_values
 from flexure.solvers.analysis.modes.modes import checked_number

@@ -20,6 +20,7 @@ from flexure.diagrams.scalars.derivatives.simplification import simplify
 from flexure.diagrams.scalars.expressions.ufuncs import objects
 from flexure.diagrams.values.arrays import Array
 from flexure.diagrams.values.parameters import NumericParameter
+from flexure.diagrams.values.symbolic_values import TIME, Key
 from flexure.solvers.analysis.equations.equations import (
     Variable,
     find_ports,
@@ -31,7 +32,7 @@ from flexure.solvers.analysis.equations.equations import (
 )
 from flexure.solvers.analysis.equations.tangents import constraint_ports, quaternions_and_locked
 from flexure.solvers.tracing.exact_jacobian import state_keys
-from flexure.solvers.tracing.trace import TIME, Key, number_behind, trace
+from flexure.solvers.tracing.trace import number_behind, trace
 
 #: A sparse matrix: for each row its entries by column.
 Rows: TypeAlias = list[dict[int, Any]]
@@ -207,9 +208,6 @@ def _refuse_coordinates(context: Context, attempt: str) -> None:
 
 def _names(variables: Iterable[Variable]) -> list[str]:
     return [name for variable in variables for name in variable.place.names]
-
-
-# Sparse matrices of numbers or symbols -----------------------------------------------------------
 
 
 def _one(n: int) -> Rows:

@@ -11,10 +11,10 @@ import numpy.typing as npt
 from flexure.diagrams import scalars
 from flexure.diagrams.checks.arguments import count_of, require
 from flexure.diagrams.contexts.context import Context
+from flexure.diagrams.contexts.root_contexts import start_context
 from flexure.diagrams.contexts.value_places import Way
 from flexure.diagrams.systems.system import System, require_system
 from flexure.diagrams.values.arrays import Array, bounded, check_bounds
-from flexure.diagrams.values.handles import start_context
 from flexure.solvers.analysis.linear_models.linear_model import LinearModel
 from flexure.solvers.design.estimators.filter_models import (
     FilterModel,
@@ -22,8 +22,7 @@ from flexure.solvers.design.estimators.filter_models import (
     measured_outputs,
 )
 from flexure.solvers.design.estimators.sampled_filter import SampledFilter, corrected
-from flexure.solvers.design.state_space.model_requirements import check_model
-from flexure.solvers.design.state_space.weights import Weights
+from flexure.solvers.design.state_space.weights import Weights, check_model
 
 _RANK = 1e-14  # of a variance: what of it is rounding
 

@@ -15,6 +15,7 @@ from flexure.blocks.signals.waveforms import Sine
 from flexure.diagrams.checks.arguments import check_axes, require
 from flexure.diagrams.checks.errors import EvaluationError, ValueRefusedError, quoted
 from flexure.diagrams.contexts.context import Context
+from flexure.diagrams.contexts.root_contexts import start_context
 from flexure.diagrams.drawing.formats.new_figures import axes_or_new, saved
 from flexure.diagrams.drawing.formats.style import COLORS, check_file, tidy
 from flexure.diagrams.interface.option_names import answers_other_words
@@ -23,7 +24,6 @@ from flexure.diagrams.systems.copying import detached
 from flexure.diagrams.systems.leaf import LeafSystem
 from flexure.diagrams.systems.system import System, require_system
 from flexure.diagrams.values.arrays import Array, FloatArray, as_numbers, bounded, freeze
-from flexure.diagrams.values.handles import start_context
 from flexure.solvers.design.measured_responses.estimates import ComplexArray
 from flexure.solvers.design.measured_responses.excitation import ExcitedSystem
 from flexure.solvers.simulation.simulation import simulate

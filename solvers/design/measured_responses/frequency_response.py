@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, Unpack
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 import numpy as np
 import numpy.typing as npt
@@ -12,13 +13,27 @@ import numpy.typing as npt
 from flexure.diagrams.checks.arguments import one_of, require
 from flexure.diagrams.checks.errors import EvaluationError, ValueRefusedError, warn
 from flexure.diagrams.contexts.context import Context
+from flexure.diagrams.contexts.root_contexts import start_context
 from flexure.diagrams.contexts.value_places import Way, several
-from flexure.diagrams.interface.lazy_names import Deferred
+from flexure.diagrams.drawing.formats.new_figures import new_figure, saved
+from flexure.diagrams.drawing.formats.style import COLORS, check_file, tidy
 from flexure.diagrams.interface.option_names import answers_other_words
 from flexure.diagrams.interface.result_classes import Answer
 from flexure.diagrams.systems.system import System, require_system
 from flexure.diagrams.values.arrays import FloatArray, as_numbers, bounded, freeze, show
-from flexure.diagrams.values.handles import start_context
+from flexure.solvers.analysis.frequency.frequency_curves import (
+    UNITS,
+    Models,
+    curves_of,
+    labelled,
+    to_decibels,
+)
+from flexure.solvers.analysis.frequency.frequency_plots import (
+    bode,
+    frequency_ticks,
+    turn_ticks,
+    widen,
+)
 from flexure.solvers.design.measured_responses.estimates import ComplexArray
 from flexure.solvers.design.measured_responses.measurements import (
     CLOSE,
@@ -29,14 +44,15 @@ from flexure.solvers.design.measured_responses.measurements import (
 )
 
 if TYPE_CHECKING:
-    from flexure.solvers.design.measured_responses import measured_plots
-else:
-    measured_plots = Deferred("flexure.solvers.design.measured_responses.measured_plots")
+    from matplotlib.figure import Figure
 
 #: Kinds of excitations.
 EXCITATIONS = ("sine", "multisine", "chirp")
 _HIGHEST = 1e15  # rad/s
 _COHERENT = 0.98  # below, a response may be that of images
+_WIDER = 1.25  # than the measured frequencies
+_POINTS = 400
+_DOT: dict[str, Any] = {"linestyle": "none", "marker": "o", "markersize": 4, "zorder": 3}
 _NEAR = 0.45  # of a sampling rate: images of higher frequencies overlap
 
 
@@ -46,7 +62,7 @@ class FrequencyResponse(Answer):
 
     Attributes
     ----------
-    frequencies : ndarray, shape (n,)
+    frequency : ndarray, shape (n,)
         ω in rad/s.
     response : ndarray of complex, shape (n, p)
         Amplitudes of the p outputs per amplitude of the input; NaN where they did not settle.
@@ -95,7 +111,7 @@ class FrequencyResponse(Answer):
     array([0.8944, 0.7071, 0.4472])
     """
 
-    frequencies: FloatArray
+    frequency: FloatArray
     response: ComplexArray
     settled: npt.NDArray[np.bool_]
     drift: FloatArray
@@ -111,14 +127,96 @@ class FrequencyResponse(Answer):
     duration: float
     notes: tuple[str, ...]
 
-    plot = measured_plots.plot_frequency_response
+    def plot(
+        self,
+        models: Models | None = None,
+        *,
+        units: str = "rad/s",
+        path: str | Path | None = None,
+    ) -> Figure:
+        """Plot magnitude and phase, beside linear models of the same channels if you pass some.
+
+        Parameters
+        ----------
+        models : LinearModel, or list or dict of them, optional
+            What `linearize` returns for the same input and outputs; a dictionary gives labels.
+        units : str
+            ``"rad/s"`` or ``"Hz"``.
+        path : str or Path, optional
+            Where to save the figure.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+            A pair of axes for each output: magnitude and phase.
+        """
+        attempt = "Cannot draw a frequency response"
+        unit = UNITS[one_of(units, UNITS, "units", attempt)]
+        check_file(path, attempt)
+        omega, count = self.frequency, len(self.output_names)
+        low, high = omega[0] / _WIDER / unit, omega[-1] * _WIDER / unit
+        references: list[Any] = []
+        if models is None:
+            figure = new_figure(
+                figsize=(8.0, 6.0 if count == 1 else 4.4 * count), layout="constrained"
+            )
+            panels = list(figure.subplots(2 * count, 1, sharex=True, squeeze=False).ravel())
+        else:
+            for label, model in labelled(models, attempt):
+                wanted = (count, 1)
+                if model.D.shape != wanted:
+                    raise ValueRefusedError(
+                        attempt,
+                        expected=f"models with 1 input and {count} outputs, as were measured",
+                        found=f"{model.D.shape[1]} inputs and {model.D.shape[0]} outputs"
+                        + (f" in '{label}'" if label else ""),
+                    )
+            periods = [model.period for _, model in labelled(models, attempt) if model.period]
+            high = min([high, *(np.pi / period / unit for period in periods)])
+            grid = np.geomspace(low, max(high, omega[-1] / unit), _POINTS)
+            figure = bode(models, grid, units=units, margins=False)
+            panels = figure.axes
+            references = curves_of(models, grid, units, attempt, single=False)
+        for k in range(count):
+            upper, lower = panels[2 * k], panels[2 * k + 1]
+            response = self.response[:, k]
+            if references:
+                near = np.interp(omega, references[k].omega, references[k].phase)
+            else:
+                known = np.isfinite(response)
+                near = np.zeros(len(omega))
+                near[known] = np.degrees(np.unwrap(np.angle(response[known])))
+            phase = np.degrees(np.angle(response))
+            phase = phase + 360.0 * np.round((near - phase) / 360.0)
+            style = {**_DOT, "color": COLORS[min(len(references) // count, len(COLORS) - 1)]}
+            upper.plot(omega / unit, to_decibels(np.abs(response)), label="measured", **style)
+            lower.plot(omega / unit, phase, **style)
+            upper.set_ylabel("magnitude [dB]")
+            lower.set_ylabel("phase [°]")
+            if count > 1:
+                upper.set_title(f"{self.output_names[k]} / {self.input_name}", fontsize=10)
+            for panel in (upper, lower):
+                frequency_ticks(panel, low, max(high, omega[-1] / unit))
+                tidy(panel)
+            widen(upper, 1.0)
+            widen(lower, 1.0)
+            turn_ticks(lower.yaxis, lower)
+        for old in list(figure.legends):
+            old.remove()
+        if references:
+            first = panels[0].lines[0]
+            if first.get_label().startswith("_"):
+                first.set_label("linear model")
+            panels[0].legend(frameon=False)
+        panels[2 * count - 1].set_xlabel(f"frequency [{units}]")
+        return saved(figure, path)
 
     def __str__(self) -> str:
         lines = []
         for k, name in enumerate(self.output_names):
             lines.append(f"{name} / {self.input_name}, by {self.excitation}")
             lines.append("  rad/s       magnitude   phase °   distortion  leakage   coherence")
-            for i, omega in enumerate(self.frequencies):
+            for i, omega in enumerate(self.frequency):
                 size, turn = np.abs(self.response[i, k]), np.degrees(np.angle(self.response[i, k]))
                 lines.append(
                     f"  {omega:<10.4g}  {size:<10.4g}  {turn:8.2f}  {self.distortion[i, k]:<10.2g}"
@@ -132,7 +230,7 @@ def frequency_response(
     system: System,
     input: Way,
     outputs: Way | Iterable[Way],
-    frequencies: npt.ArrayLike,
+    frequency: npt.ArrayLike,
     amplitude: npt.ArrayLike = 1.0,
     *,
     excitation: Literal["sine", "multisine", "chirp"] = "sine",
@@ -156,7 +254,7 @@ def frequency_response(
     outputs : Handle, str or iterable of them
         Ports of the system or of blocks inside, or components of them. An output port shows the
         output of its block, before anything is added; an input port what its block reads.
-    frequencies : array_like, shape (n,)
+    frequency : array_like, shape (n,)
         Ascending frequencies ω in rad/s, above zero; with ``period`` up to π/period.
     amplitude : float or array_like, shape (n,)
         Amplitude of the sines, for a multisine that of each of them, or the largest value of the
@@ -242,11 +340,11 @@ def frequency_response(
     attempt = f"Cannot measure a frequency response of '{system.label}'"
     start = start_context(system, context, attempt)
     one_of(excitation, EXCITATIONS, "excitation", attempt)
-    omega = np.atleast_1d(as_numbers(frequencies, attempt, "frequencies"))
+    omega = np.atleast_1d(as_numbers(frequency, attempt, "frequency"))
     fits = bool(omega.ndim == 1 and omega.size and np.isfinite(omega).all())
     fits = fits and bool(omega[0] > 0.0 and omega[-1] < _HIGHEST and np.all(np.diff(omega) > 0.0))
     wanted = f"one or more ascending frequencies above zero and below {_HIGHEST:g} rad/s"
-    require(fits, frequencies, attempt, wanted)
+    require(fits, frequency, attempt, wanted)
     if period is not None:
         period = bounded(period, f"{attempt} with this period", lower=0.0, exclusive=True, unit="s")
         if omega[-1] > np.pi / period * (1.0 + 1e-12):
@@ -289,7 +387,7 @@ def frequency_response(
     if excitation != "sine":
         _warn_of_images(plan, found, excitation)
     return FrequencyResponse(
-        frequencies=freeze(omega),
+        frequency=freeze(omega),
         response=np.where(settled, found.response, complex(np.nan, np.nan)),
         settled=settled,
         drift=found.drift,

@@ -18,6 +18,7 @@ from flexure.blocks.signals.nonlinear import Relay
 from flexure.diagrams.checks.arguments import check_axes, flag, require
 from flexure.diagrams.checks.errors import EvaluationError
 from flexure.diagrams.contexts.context import Context
+from flexure.diagrams.contexts.root_contexts import start_context
 from flexure.diagrams.drawing.formats.new_figures import axes_or_new, saved
 from flexure.diagrams.drawing.formats.style import COLORS, check_file, tidy
 from flexure.diagrams.interface.option_names import answers_other_words
@@ -25,7 +26,6 @@ from flexure.diagrams.interface.result_classes import Answer
 from flexure.diagrams.systems.diagram import Diagram
 from flexure.diagrams.systems.system import System, require_system
 from flexure.diagrams.values.arrays import FloatArray, as_numbers, bounded, freeze
-from flexure.diagrams.values.handles import start_context
 from flexure.solvers.analysis.linear_models.linear_model import LinearModel
 from flexure.solvers.design.measured_responses.describing_functions import DescribingFunction
 from flexure.solvers.design.measured_responses.harmonic_balance import HarmonicBalance

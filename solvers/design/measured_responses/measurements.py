@@ -24,7 +24,7 @@ from flexure.solvers.design.measured_responses.estimates import (
     transform,
 )
 from flexure.solvers.design.measured_responses.excitation import ChirpBurst, ExcitedSystem
-from flexure.solvers.sweeps.running.sweep_record import IntegrationOptions
+from flexure.solvers.simulation.run_control.options import IntegrationOptions
 from flexure.solvers.sweeps.sweeps import sweep
 
 Indices = npt.NDArray[np.intp]

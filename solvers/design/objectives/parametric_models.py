@@ -27,6 +27,7 @@ from flexure.diagrams.contexts.store import Store
 from flexure.diagrams.contexts.value_places import Place, Way, find_place
 from flexure.diagrams.systems.layout import Layout
 from flexure.diagrams.values.arrays import FloatArray
+from flexure.diagrams.values.symbolic_values import STATE, Key
 from flexure.solvers.analysis.equations.equations import (
     Variable,
     can_start,
@@ -51,7 +52,7 @@ from flexure.solvers.analysis.sampled.parameter_slopes import SecondSlopes
 from flexure.solvers.analysis.statics.stiffness import plant_of
 from flexure.solvers.tracing.exact_jacobian import ExactJacobian, numbers_of, state_keys
 from flexure.solvers.tracing.signals import can_be_read
-from flexure.solvers.tracing.trace import STATE, Key, trace
+from flexure.solvers.tracing.trace import trace
 from flexure.solvers.tracing.trace_check import agree, sizes_of_terms
 
 _SINGULAR = 1e-13  # of the largest singular value of scaled equations of rest

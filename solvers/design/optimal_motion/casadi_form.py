@@ -8,7 +8,7 @@ from functools import cache
 from math import inf, log
 from typing import Any
 
-from flexure.diagrams.checks.extras import import_extra
+from flexure.diagrams.checks.arguments import import_extra
 from flexure.diagrams.scalars.derivatives.evaluation import translated
 
 

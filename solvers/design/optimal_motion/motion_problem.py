@@ -15,10 +15,10 @@ from flexure.diagrams.contexts.value_places import WAYS, Place, Way, find_place,
 from flexure.diagrams.values.arrays import FloatArray, as_number, as_numbers
 from flexure.diagrams.values.events import Forced, Initialization, Settling, Witness
 from flexure.diagrams.values.state import DiscreteState
+from flexure.diagrams.values.symbolic_values import INPUT
 from flexure.solvers.analysis.equations.equations import Shown, find_variables, shown, state_names
 from flexure.solvers.design.optimal_motion.phases import Phase, Switch
 from flexure.solvers.results.records.history import Snapshot
-from flexure.solvers.tracing.trace import INPUT
 
 #: The name of the final time among costs.
 T_FINAL = "t_final"

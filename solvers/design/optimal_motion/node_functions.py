@@ -14,20 +14,13 @@ from flexure.diagrams.scalars.expressions.expression import reachable
 from flexure.diagrams.scalars.expressions.vocabulary import CONDITIONS, JUMPING
 from flexure.diagrams.values.arrays import FloatArray
 from flexure.diagrams.values.events import Witness
+from flexure.diagrams.values.symbolic_values import DISCRETE, STATE, TIME, Key
 from flexure.solvers.analysis.equations.equations import read_equations
 from flexure.solvers.design.optimal_motion.casadi_form import casadi_expressions
 from flexure.solvers.design.optimal_motion.motion_problem import Bounded, MotionProblem
 from flexure.solvers.native.programs.system_trace import DiscretePlaces, read_update, read_witness
 from flexure.solvers.results.records.history import Snapshot
-from flexure.solvers.tracing.trace import (
-    DISCRETE,
-    STATE,
-    TIME,
-    Key,
-    SymbolicStore,
-    number_behind,
-    trace,
-)
+from flexure.solvers.tracing.trace import SymbolicStore, number_behind, trace
 
 _PAIRS = 400  # of points, between which jumps are looked for
 _HALVINGS = 45

@@ -15,13 +15,13 @@ from flexure.diagrams.checks.arguments import count_of, flag, one_of, require
 from flexure.diagrams.checks.errors import EvaluationError, quoted, warn
 from flexure.diagrams.contexts.by_path import ByPath
 from flexure.diagrams.contexts.context import Context
+from flexure.diagrams.contexts.root_contexts import start_context
 from flexure.diagrams.contexts.updates import initialize
 from flexure.diagrams.contexts.value_places import path_of, several
 from flexure.diagrams.interface.html import heading, lines
 from flexure.diagrams.interface.result_classes import Answer
 from flexure.diagrams.systems.system import System, require_system
 from flexure.diagrams.values.arrays import FloatArray, bounded, freeze
-from flexure.diagrams.values.handles import start_context
 from flexure.solvers.design.optimal_motion.casadi_form import import_casadi
 from flexure.solvers.design.optimal_motion.collocation import FIRST, KINDS, METHODS, Collocation
 from flexure.solvers.design.optimal_motion.motion_problem import MotionProblem

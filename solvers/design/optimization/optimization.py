@@ -20,13 +20,13 @@ from flexure.diagrams.checks.errors import EvaluationError, ExecutorError, Value
 from flexure.diagrams.concurrency.warnings_and_garbage import Silence
 from flexure.diagrams.contexts.by_path import ByPath
 from flexure.diagrams.contexts.context import Context
+from flexure.diagrams.contexts.root_contexts import start_context
 from flexure.diagrams.contexts.value_places import Way, path_of, several
 from flexure.diagrams.interface.html import fold, heading, lines
 from flexure.diagrams.interface.lazy_names import Deferred
 from flexure.diagrams.interface.option_names import answers_other_words, refuse_unknown
 from flexure.diagrams.systems.system import System, require_system
 from flexure.diagrams.values.arrays import FloatArray, as_number
-from flexure.diagrams.values.handles import start_context
 from flexure.diagrams.values.tables import Table
 from flexure.solvers.design.optimization.candidates import Study, constraints_of, require_rest
 from flexure.solvers.design.optimization.polishing import Polish, polish as go_downhill
@@ -35,10 +35,10 @@ from flexure.solvers.design.optimization.trials import NEVER, Trials
 from flexure.solvers.results.measures import response_metrics
 from flexure.solvers.results.measures.metrics import Constraint, Metric
 from flexure.solvers.results.records.result import SimulationResult
+from flexure.solvers.simulation.run_control.options import IntegrationOptions
 from flexure.solvers.simulation.run_control.progress_bar import ProgressBar
 from flexure.solvers.simulation.simulation import simulate
 from flexure.solvers.sweeps.running.executors import checked_executor
-from flexure.solvers.sweeps.running.sweep_record import IntegrationOptions
 from flexure.solvers.sweeps.sweeps import checked_times, only_output
 from flexure.solvers.tracing.signals import Signal
 

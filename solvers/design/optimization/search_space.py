@@ -18,11 +18,11 @@ from flexure.diagrams.checks.errors import (
     ValueRefusedError,
 )
 from flexure.diagrams.contexts.context import Context
+from flexure.diagrams.contexts.root_contexts import require_root
 from flexure.diagrams.contexts.value_places import Place, Way, find_place, path_of, several, untied
 from flexure.diagrams.interface.result_classes import Answer
 from flexure.diagrams.systems.system import System
 from flexure.diagrams.values.arrays import FloatArray, as_number, show
-from flexure.diagrams.values.handles import require_root
 from flexure.diagrams.values.state import DiscreteState
 from flexure.solvers.analysis.equations.equations import can_start
 

@@ -21,6 +21,7 @@ from flexure.diagrams.checks.errors import (
     warn,
 )
 from flexure.diagrams.contexts.context import Context
+from flexure.diagrams.contexts.root_contexts import start_context
 from flexure.diagrams.drawing.formats.new_figures import new_figure, saved
 from flexure.diagrams.drawing.formats.style import COLORS, RED, check_file, tidy
 from flexure.diagrams.interface.html import heading, lines
@@ -28,13 +29,13 @@ from flexure.diagrams.interface.option_names import answers_other_words, refuse_
 from flexure.diagrams.interface.result_classes import Answer
 from flexure.diagrams.systems.system import System, require_system
 from flexure.diagrams.values.arrays import FloatArray, as_number, bounded
-from flexure.diagrams.values.handles import start_context
 from flexure.diagrams.values.tables import Table
 from flexure.solvers.design.optimization.candidates import Study, constraints_of, require_rest
 from flexure.solvers.design.optimization.motion_slopes import slopes_of
 from flexure.solvers.design.optimization.search_space import SearchSpace
 from flexure.solvers.design.optimization.trials import Trials
 from flexure.solvers.results.measures.metrics import Constraint
+from flexure.solvers.simulation.run_control.options import IntegrationOptions
 from flexure.solvers.simulation.run_control.progress_bar import ProgressBar
 from flexure.solvers.sweeps.plans.plans import Plan, by_component
 from flexure.solvers.sweeps.plans.sampling_designs import (
@@ -44,7 +45,6 @@ from flexure.solvers.sweeps.plans.sampling_designs import (
     latin_hypercube,
 )
 from flexure.solvers.sweeps.running.executors import checked_executor
-from flexure.solvers.sweeps.running.sweep_record import IntegrationOptions
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -109,8 +109,6 @@ class Trials:
         lacking = [name for name, x in zip(labels, numbers, strict=True) if not np.isfinite(x)]
         return f"not finite: {', '.join(dict.fromkeys(lacking))}" if lacking else ""
 
-    # What was found ------------------------------------------------------------------------
-
     @property
     def points(self) -> FloatArray:
         """Coordinates of all candidates, shape (N, n)."""

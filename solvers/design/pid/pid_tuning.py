@@ -12,22 +12,21 @@ from flexure.blocks.controllers.controllers import PIDController
 from flexure.diagrams.checks.arguments import one_of, require
 from flexure.diagrams.checks.errors import ValueRefusedError
 from flexure.diagrams.contexts.context import Context
+from flexure.diagrams.contexts.root_contexts import start_context
 from flexure.diagrams.interface.html import Shown, fold, heading, lines
 from flexure.diagrams.interface.option_names import answers_other_words
 from flexure.diagrams.systems.system import System, require_system
 from flexure.diagrams.values.arrays import bounded
-from flexure.diagrams.values.handles import start_context
 from flexure.diagrams.values.tables import Table
 from flexure.solvers.analysis.linear_models.linear_inputs import wire_place
 from flexure.solvers.analysis.linear_models.linear_model import LinearModel
 from flexure.solvers.analysis.linear_models.linear_model_tables import poles
 from flexure.solvers.analysis.linear_models.loop_transfers import approximated_delays, around_wires
 from flexure.solvers.design.pid.pid_loops import PIDLoop
-from flexure.solvers.design.pid.pid_plants import Controlled, seen
 from flexure.solvers.design.pid.pid_rules import RULES, rule_gains
 from flexure.solvers.design.pid.pid_search import Search, weakened
-from flexure.solvers.design.pid.pid_verification import verified
-from flexure.solvers.design.state_space.model_requirements import Poles, ordered
+from flexure.solvers.design.pid.pid_verification import Controlled, seen, verified
+from flexure.solvers.design.state_space.weights import Poles, ordered
 from flexure.solvers.results.measures.step_characteristics import StepInfo
 
 #: What gains are to be good at.

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import block_diag, null_space
 
-from flexure.diagrams.checks.extras import import_extra
+from flexure.diagrams.checks.arguments import import_extra
 from flexure.diagrams.values.arrays import FloatArray
 
 _ACCURACY = 1e-9  # of solutions, in the units of the scaled program

@@ -9,10 +9,10 @@ import numpy as np
 
 from flexure.diagrams.checks.arguments import count_of, mapping, require, require_known
 from flexure.diagrams.contexts.context import Context
+from flexure.diagrams.contexts.root_contexts import start_context
 from flexure.diagrams.contexts.value_places import WAYS, Way, path_of, several
 from flexure.diagrams.systems.system import System, require_system
 from flexure.diagrams.values.arrays import FloatArray, bounded
-from flexure.diagrams.values.handles import start_context
 from flexure.solvers.design.predictive_control.sampled_plan import Sample, SampledPlan
 from flexure.solvers.design.predictive_control.shooting_problem import ShootingProblem
 

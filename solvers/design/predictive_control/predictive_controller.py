@@ -19,8 +19,7 @@ from flexure.solvers.design.predictive_control.horizon_problem import (
 )
 from flexure.solvers.design.predictive_control.sampled_plan import Sample, SampledPlan
 from flexure.solvers.design.state_space.feedback import lqr
-from flexure.solvers.design.state_space.model_requirements import check_model
-from flexure.solvers.design.state_space.weights import Weights, chosen, cost
+from flexure.solvers.design.state_space.weights import Weights, check_model, chosen, cost
 
 _DEPENDENT = 1e-9  # of the largest singular value: conditions that say the same
 

@@ -10,9 +10,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from flexure.diagrams.checks.arguments import count_of, is_whole, require
+from flexure.diagrams.checks.arguments import count_of, import_extra, is_whole, require
 from flexure.diagrams.checks.errors import TraceError
-from flexure.diagrams.checks.extras import import_extra
 from flexure.diagrams.systems.leaf import LeafSystem
 from flexure.diagrams.values.arrays import Array, FloatArray, bounded
 from flexure.diagrams.values.events import Periodic

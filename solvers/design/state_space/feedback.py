@@ -24,23 +24,21 @@ from flexure.diagrams.systems.ports import InputPort
 from flexure.diagrams.values.arrays import FloatArray, as_number, freeze
 from flexure.solvers.analysis.linear_models.linear_model import LinearModel
 from flexure.solvers.analysis.linear_models.linear_model_tables import matrix, poles
-from flexure.solvers.design.state_space.model_requirements import (
+from flexure.solvers.design.state_space.weights import (
     Poles,
+    Weights,
     check_model,
+    chosen,
+    cost,
     lingers,
     persists,
     poles_of,
     require_reach,
+    sampled_cost,
     stable_poles,
     unsolvable,
     warn_unless_at_rest,
     warn_unless_decaying,
-)
-from flexure.solvers.design.state_space.weights import (
-    Weights,
-    chosen,
-    cost,
-    sampled_cost,
     weights,
     with_period,
 )

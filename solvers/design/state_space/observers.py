@@ -16,9 +16,12 @@ from flexure.diagrams.values.arrays import FloatArray, freeze
 from flexure.solvers.analysis.linear_models.linear_model import LinearModel
 from flexure.solvers.analysis.linear_models.linear_model_tables import matrix, poles
 from flexure.solvers.design.state_space.feedback import placed, solve_riccati
-from flexure.solvers.design.state_space.model_requirements import (
+from flexure.solvers.design.state_space.weights import (
     Poles,
+    Weights,
+    accumulated,
     check_model,
+    chosen,
     lingers,
     persists,
     poles_of,
@@ -26,14 +29,9 @@ from flexure.solvers.design.state_space.model_requirements import (
     stable_poles,
     unsolvable,
     warn_unless_decaying,
-    without_inputs,
-)
-from flexure.solvers.design.state_space.weights import (
-    Weights,
-    accumulated,
-    chosen,
     weights,
     with_period,
+    without_inputs,
 )
 
 _OUTPUTS = "outputs that show every mode"

@@ -19,15 +19,16 @@ from flexure.solvers.design.state_space.feedback import (
     lqr,
     state_feedback,
 )
-from flexure.solvers.design.state_space.model_requirements import (
+from flexure.solvers.design.state_space.observers import ObserverDesign, lqe
+from flexure.solvers.design.state_space.weights import (
     Poles,
+    Weights,
     check_model,
+    chosen,
     ordered,
     warn_if_read_late,
     without_inputs,
 )
-from flexure.solvers.design.state_space.observers import ObserverDesign, lqe
-from flexure.solvers.design.state_space.weights import Weights, chosen
 
 
 @dataclass(frozen=True, eq=False, repr=False)

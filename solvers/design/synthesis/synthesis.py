@@ -19,22 +19,20 @@ from flexure.solvers.analysis.linear_models.linear_model import LinearModel
 from flexure.solvers.analysis.linear_models.linear_model_tables import poles
 from flexure.solvers.analysis.linear_models.poles import stability
 from flexure.solvers.analysis.linear_models.realizations import is_regular
-from flexure.solvers.design.state_space.model_requirements import (
+from flexure.solvers.design.state_space.weights import (
     Poles,
     unsolvable,
     warn_if_read_late,
     warn_unless_at_rest,
 )
-from flexure.solvers.design.synthesis.central_controllers import (
+from flexure.solvers.design.synthesis.generalized_plant import (
+    GeneralizedPlant,
     HinfProblem,
+    Realization,
+    generalized_plant,
     h2_controller,
     to_continuous,
     to_sampled,
-)
-from flexure.solvers.design.synthesis.generalized_plant import (
-    GeneralizedPlant,
-    Realization,
-    generalized_plant,
 )
 
 _SLACK = 1e-6  # relative: by how much the norm of a loop may be above its level

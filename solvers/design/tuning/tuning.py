@@ -14,12 +14,12 @@ from flexure.diagrams.checks.errors import EvaluationError, ValueRefusedError, q
 from flexure.diagrams.concurrency.one_thread import in_one_thread
 from flexure.diagrams.contexts.by_path import ByPath
 from flexure.diagrams.contexts.context import Context
+from flexure.diagrams.contexts.root_contexts import start_context
 from flexure.diagrams.contexts.value_places import Way, find_place, path_of, several
 from flexure.diagrams.interface.html import heading, lines
 from flexure.diagrams.interface.lazy_names import Deferred
 from flexure.diagrams.systems.system import System, require_system
 from flexure.diagrams.values.arrays import FloatArray, bounded
-from flexure.diagrams.values.handles import start_context
 from flexure.diagrams.values.tables import Table
 from flexure.solvers.design.objectives.measures import Measure
 from flexure.solvers.design.objectives.rest_metrics import measure_of

@@ -14,7 +14,7 @@ from flexure.diagrams.values.arrays import FloatArray
 from flexure.solvers.analysis.frequency.frequency_search import QuadraticSearch
 from flexure.solvers.design.objectives.measures import GainMeasure, MarginMeasure
 from flexure.solvers.design.objectives.parametric_models import ParametricModel, Realization
-from flexure.solvers.design.tuning.sampled_models import SampledModel
+from flexure.solvers.design.tuning.problem import SampledModel
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

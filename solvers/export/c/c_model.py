@@ -17,20 +17,20 @@ from flexure.diagrams.checks.arguments import file_path, items_of, one_of, requi
 from flexure.diagrams.checks.errors import ValueRefusedError
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.contexts.inventory import Paths, each_free_input, each_parameter
+from flexure.diagrams.contexts.root_contexts import require_root
 from flexure.diagrams.contexts.value_places import Way, several
 from flexure.diagrams.files.atomic_files import replacing
 from flexure.diagrams.interface.result_classes import Answer
 from flexure.diagrams.systems.system import System, require_system
 from flexure.diagrams.values.arrays import as_number
-from flexure.diagrams.values.handles import require_root
 from flexure.diagrams.values.parameters import NumericParameter
+from flexure.diagrams.values.symbolic_values import PARAMETER, Key
 from flexure.solvers.export.c.c_source import PROBLEMS, CSource, Wanted
 from flexure.solvers.export.model_equations import ModelEquations
 from flexure.solvers.export.model_values import chosen_paths
 from flexure.solvers.native.kernels.steps.fixed import FIXED
 from flexure.solvers.native.programs.method_programs import METHODS
 from flexure.solvers.tracing.signals import Signal
-from flexure.solvers.tracing.trace import PARAMETER, Key
 
 _ATTEMPT = "Cannot write C"
 

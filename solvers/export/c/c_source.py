@@ -19,6 +19,7 @@ from flexure.diagrams.contexts.inventory import each_free_input
 from flexure.diagrams.scalars.derivatives.differentiation import gradient
 from flexure.diagrams.scalars.derivatives.jacobians import directional
 from flexure.diagrams.scalars.derivatives.simplification import simplify
+from flexure.diagrams.values.symbolic_values import STATE, TIME, Key
 from flexure.solvers.export import operations
 from flexure.solvers.export.c import adaptive_steps, driver
 from flexure.solvers.export.c.driver import Instance
@@ -45,7 +46,6 @@ from flexure.solvers.native.kernels.parts.run import StepData, StiffnessData, Sy
 from flexure.solvers.native.kernels.steps.fixed import FIXED
 from flexure.solvers.native.programs.method_programs import METHODS, NativeMethod
 from flexure.solvers.tracing.signals import Signal
-from flexure.solvers.tracing.trace import STATE, TIME, Key
 
 Kernel: TypeAlias = Callable[..., Any]
 

@@ -13,10 +13,10 @@ from xml.etree.ElementTree import Element, SubElement, indent, tostring
 import numpy as np
 
 from flexure.diagrams.scalars.expressions.expression import Symbol, reachable
+from flexure.diagrams.values.symbolic_values import DISCRETE, STATE, TIME
 from flexure.diagrams.values.units import measure_of
 from flexure.solvers.export.c.c_model import CModel
 from flexure.solvers.native.emission.emission import key_of
-from flexure.solvers.tracing.trace import DISCRETE, STATE, TIME
 
 #: Arrays of numbers, in the order of the enumeration in C.
 ARRAYS = ("time", "state", "rate", "value", "signal", "indicator")

@@ -16,11 +16,11 @@ import numpy as np
 from flexure.diagrams.checks.arguments import flag, items_of, one_of, require
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.contexts.inventory import each_free_input
+from flexure.diagrams.contexts.root_contexts import require_root
 from flexure.diagrams.contexts.value_places import Way, several
 from flexure.diagrams.files.atomic_files import replacing
 from flexure.diagrams.interface.result_classes import Answer
 from flexure.diagrams.systems.system import System, require_system
-from flexure.diagrams.values.handles import require_root
 from flexure.solvers.export.c.c_model import CModel
 from flexure.solvers.export.c.c_source import Part, Wanted
 from flexure.solvers.export.c.equation_functions import number

@@ -60,11 +60,11 @@ from importlib.resources import files
 from pathlib import Path
 
 from flexure.diagrams.contexts.context import Context
+from flexure.diagrams.contexts.root_contexts import require_root
 from flexure.diagrams.contexts.value_places import several
 from flexure.diagrams.files.atomic_files import replacing
 from flexure.diagrams.interface.result_classes import Answer
 from flexure.diagrams.systems.system import System, require_system
-from flexure.diagrams.values.handles import require_root
 from flexure.solvers.export.javascript.equation_functions import number
 from flexure.solvers.export.javascript.kernel_functions import arithmetic
 from flexure.solvers.export.javascript.model_text import (

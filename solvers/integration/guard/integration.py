@@ -38,8 +38,6 @@ from flexure.solvers.integration.methods.methods import method_name, option_name
 from flexure.solvers.integration.methods.projecting import Bent, Project
 from flexure.solvers.integration.methods.rosenbrock import TryingSolver
 
-__all__ = ["Limits", "Pace", "Segment", "Stop", "TakenStep", "integrate"]
-
 Array = NDArray[np.float64]
 RightHandSide = Callable[[float, Array], Array]
 

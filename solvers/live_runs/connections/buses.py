@@ -8,8 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from typing import Any
 
-from flexure.diagrams.checks.arguments import count_of, require
-from flexure.diagrams.checks.extras import import_extra
+from flexure.diagrams.checks.arguments import count_of, import_extra, require
 from flexure.solvers.live_runs.connections.partners import (
     AT_ONCE,
     Packets,

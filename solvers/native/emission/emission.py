@@ -18,10 +18,10 @@ from typing import Any, TypeAlias, cast
 from flexure.diagrams import scalars
 from flexure.diagrams.scalars.expressions.expression import reachable
 from flexure.diagrams.scalars.expressions.vocabulary import CONDITIONS
+from flexure.diagrams.values.symbolic_values import DISCRETE, INPUT, STATE, TIME, Key
 from flexure.solvers.native.emission.indexed_choices import SelectedPlace, selected_places
 from flexure.solvers.native.language.expressions import constant
 from flexure.solvers.native.llvm.library import VectorFunction
-from flexure.solvers.tracing.trace import DISCRETE, INPUT, STATE, TIME, Key
 
 CHUNK = 1000  # operations
 _COPIES = 100  # results that are only copied, from which on a loop over a table copies them

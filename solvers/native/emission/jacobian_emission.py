@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 from flexure.diagrams import scalars
 from flexure.diagrams.scalars.derivatives.jacobians import FEW, are_apart, reach
 from flexure.diagrams.scalars.derivatives.simplification import simplify
+from flexure.diagrams.values.symbolic_values import Key
 from flexure.solvers.native.emission.emission import (
     CHUNK,
     SEED,
@@ -27,7 +28,6 @@ from flexure.solvers.native.emission.emission import (
 from flexure.solvers.native.emission.tangent_emission import WIDTH, WideWriter, emit_tangents
 from flexure.solvers.native.llvm.library import ModuleTexts, cut
 from flexure.solvers.tracing.compile_limits import WRITTEN, refuse_beyond
-from flexure.solvers.tracing.trace import Key
 
 _FILLED = 2.0  # derivatives per vector, below which vectors do not pay
 LONG = 10_000  # vectors on the way to a Jacobian, from which on one direction at a time pays

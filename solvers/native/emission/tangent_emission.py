@@ -22,6 +22,7 @@ from flexure.diagrams.scalars.derivatives.jacobians import directional
 from flexure.diagrams.scalars.derivatives.simplification import simplify
 from flexure.diagrams.scalars.expressions.expression import reachable
 from flexure.diagrams.scalars.expressions.vocabulary import CONDITIONS
+from flexure.diagrams.values.symbolic_values import Key
 from flexure.solvers.native.emission.emission import (
     CHUNK,
     SEED,
@@ -33,7 +34,6 @@ from flexure.solvers.native.emission.emission import (
     emit_preparation,
     key_of,
 )
-from flexure.solvers.tracing.trace import Key
 
 WIDTH = 8  # numbers in a vector; LLVM splits it where registers are shorter
 _FUSED = ("fadd", "fsub", "fmul")

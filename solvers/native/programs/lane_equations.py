@@ -18,6 +18,7 @@ from flexure.diagrams.systems.layout import Layout
 from flexure.diagrams.values.arrays import FloatArray, conform
 from flexure.diagrams.values.events import Event, Initialization, Periodic
 from flexure.diagrams.values.state import AbstractState, ContinuousState
+from flexure.diagrams.values.symbolic_values import DISCRETE, STATE, TIME, Key
 from flexure.solvers.native.emission.emission import (
     Environment,
     depth_first,
@@ -44,7 +45,7 @@ from flexure.solvers.tracing.compile_limits import WRITTEN, refuse_beyond
 from flexure.solvers.tracing.lanes import Lanes
 from flexure.solvers.tracing.side_effects import without_trace
 from flexure.solvers.tracing.signals import Reader
-from flexure.solvers.tracing.trace import DISCRETE, STATE, TIME, Key, SymbolicStore, trace
+from flexure.solvers.tracing.trace import SymbolicStore, trace
 
 _MANIFOLD = "deviations", "projection"
 _LARGE = 200_000  # characters of equations, beyond which LLVM is to try less hard

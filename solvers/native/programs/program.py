@@ -30,6 +30,7 @@ from flexure.diagrams.contexts.store import Store
 from flexure.diagrams.scalars.derivatives.simplification import simplify
 from flexure.diagrams.systems.layout import Layout
 from flexure.diagrams.values.arrays import FloatArray
+from flexure.diagrams.values.symbolic_values import STATE, Key
 from flexure.solvers.native.emission.block_factors import BlockFactors, find_block_factors
 from flexure.solvers.native.emission.emission import Environment, depth_first, emit_with_preparation
 from flexure.solvers.native.emission.jacobian_emission import JacobianText, emit_jacobian
@@ -58,7 +59,7 @@ from flexure.solvers.native.programs.system_trace import (
 )
 from flexure.solvers.tracing.compile_limits import WRITTEN, refuse_beyond
 from flexure.solvers.tracing.signals import Reader
-from flexure.solvers.tracing.trace import STATE, Key, number_behind, trace, trace_derivatives
+from flexure.solvers.tracing.trace import number_behind, trace, trace_derivatives
 
 if TYPE_CHECKING:
     from flexure.solvers.native.programs.lane_equations import LaneEquations
@@ -445,6 +446,3 @@ def native_function(address: Address) -> Callable[..., None]:
 def _in_a_sentence(error: TraceError) -> str:
     """Return what an error says that was attempted, to go on behind other words."""
     return error.attempt[0].lower() + error.attempt[1:]
-
-
-__all__ = ["EventKey", "Program", "native_function", "run_preparation"]

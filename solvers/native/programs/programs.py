@@ -21,11 +21,11 @@ from flexure.diagrams.concurrency.threads import Lock
 from flexure.diagrams.contexts.store import Store
 from flexure.diagrams.systems.layout import Layout
 from flexure.diagrams.values.arrays import FloatArray
+from flexure.diagrams.values.symbolic_values import PARAMETER, Key
 from flexure.solvers.integration.methods.methods import method_name
 from flexure.solvers.native.llvm.library import address_of, available
 from flexure.solvers.native.programs.method_programs import METHODS
 from flexure.solvers.native.programs.program import Program, native_function
-from flexure.solvers.tracing.trace import PARAMETER, Key
 
 
 @dataclass

@@ -24,6 +24,7 @@ from flexure.diagrams.scalars.expressions.expression import may_jump
 from flexure.diagrams.scalars.expressions.solutions import is_zero
 from flexure.diagrams.systems.layout import Layout
 from flexure.diagrams.values.arrays import FloatArray
+from flexure.diagrams.values.symbolic_values import STATE, Key
 from flexure.solvers.native.emission.emission import Environment, depth_first, emit_with_preparation
 from flexure.solvers.native.emission.jacobian_emission import emit_jacobian
 from flexure.solvers.native.llvm.library import Address, ModuleTexts, address_of, cut
@@ -31,7 +32,7 @@ from flexure.solvers.native.programs.program import native_function, run_prepara
 from flexure.solvers.native.programs.system_trace import DiscretePlaces
 from flexure.solvers.tracing.compile_limits import WRITTEN, refuse_beyond
 from flexure.solvers.tracing.straight_line import StraightLine
-from flexure.solvers.tracing.trace import STATE, Key, SymbolicStore, number_behind, trace
+from flexure.solvers.tracing.trace import SymbolicStore, number_behind, trace
 
 Indices = NDArray[np.int64]
 

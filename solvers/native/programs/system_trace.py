@@ -29,9 +29,10 @@ from flexure.diagrams.values import kinds
 from flexure.diagrams.values.arrays import FloatArray, conform, freeze
 from flexure.diagrams.values.events import Event, Periodic, Settling, Trigger, Witness
 from flexure.diagrams.values.state import ContinuousState
+from flexure.diagrams.values.symbolic_values import DISCRETE, TIME, Key
 from flexure.solvers.native.emission.emission import depth_first, key_of
 from flexure.solvers.tracing.side_effects import without_trace
-from flexure.solvers.tracing.trace import DISCRETE, TIME, Key, SymbolicStore
+from flexure.solvers.tracing.trace import SymbolicStore
 
 #: An event of a block: position of the block and of the event in it.
 EventKey = tuple[int, int]

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from flexure.diagrams.concurrency.threads import cached_property
 from flexure.diagrams.systems.layout import Layout
 from flexure.diagrams.values.arrays import FloatArray, freeze
+from flexure.diagrams.values.symbolic_values import Key
 from flexure.solvers.native.kernels.parts.output_rows import BEGIN, CLIP, END, TIME, RowLayout
 from flexure.solvers.native.kernels.steps.resampling import GIVEN, SAME, STEPPED
 from flexure.solvers.native.llvm.library import Library, address_of
@@ -27,7 +28,6 @@ from flexure.solvers.native.programs.programs import program_with
 from flexure.solvers.native.programs.system_trace import Line
 from flexure.solvers.native.runs.run_memory import RunMemory, set_tolerances
 from flexure.solvers.results.records.history import Snapshot
-from flexure.solvers.tracing.trace import Key
 
 _RETRACED = 2  # blocks of rows whose states are kept after their steps were repeated
 

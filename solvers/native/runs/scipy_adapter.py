@@ -18,9 +18,9 @@ import numpy.typing as npt
 from flexure.diagrams import scalars
 from flexure.diagrams.checks.errors import TraceError, ValueRefusedError
 from flexure.diagrams.contexts.context import Context
+from flexure.diagrams.contexts.root_contexts import require_root
 from flexure.diagrams.systems.system import System, require_system
 from flexure.diagrams.values.arrays import FloatArray
-from flexure.diagrams.values.handles import require_root
 from flexure.solvers.integration.methods.methods import method_name, resolve
 from flexure.solvers.native.programs.plan import Plan
 from flexure.solvers.native.programs.program import Program

@@ -16,6 +16,7 @@ import numpy as np
 
 from flexure.diagrams.contexts.store import Store
 from flexure.diagrams.values.arrays import FloatArray
+from flexure.diagrams.values.symbolic_values import INPUT
 from flexure.solvers.integration.guard.progress_limits import Pace, carried_step
 from flexure.solvers.native.emission.emission import Environment
 from flexure.solvers.native.kernels.parts.run import PAUSED
@@ -24,7 +25,6 @@ from flexure.solvers.native.programs.program import Program
 from flexure.solvers.native.programs.programs import BoundProgram
 from flexure.solvers.native.programs.sensitivity_program import Indices, SensitivityProgram
 from flexure.solvers.native.runs.run_memory import CallLength, RunMemory
-from flexure.solvers.tracing.trace import INPUT
 
 _STRIDE = 4000  # steps of one call of the loop, at most
 

@@ -9,11 +9,11 @@ import numpy as np
 from flexure.diagrams.concurrency.threads import cached_property
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.values.arrays import FloatArray
+from flexure.diagrams.values.symbolic_values import DISCRETE, STATE, Key
 from flexure.solvers.native.runs.past_steps import StepRows
 from flexure.solvers.results.records.history import History
 from flexure.solvers.results.records.time_batch import Moments, Timeline
 from flexure.solvers.tracing.lanes import TIME_KEY
-from flexure.solvers.tracing.trace import DISCRETE, STATE, Key
 
 
 def moments_at(history: History, context: Context, times: FloatArray) -> Moments:

@@ -34,7 +34,8 @@ from flexure.solvers.results.measures.step_responses import (
 
 if TYPE_CHECKING:
     from flexure.solvers.results.pictures import response_plots
-    from flexure.solvers.results.records.result import Signal, SimulationResult
+    from flexure.solvers.results.records.result import SimulationResult
+    from flexure.solvers.tracing.signals import Signal
 else:
     response_plots = Deferred("flexure.solvers.results.pictures.response_plots")
 

@@ -17,7 +17,7 @@ from flexure.blocks.multibody.bodies.bodies import Frame, FrameLike, as_frame
 from flexure.diagrams.checks.arguments import check_axes, flag, items_of
 from flexure.diagrams.checks.errors import DeclarationError, UnknownNameError
 from flexure.diagrams.contexts.context import Context
-from flexure.diagrams.drawing.arrangement.text import text_width
+from flexure.diagrams.drawing.arrangement.geometry import text_width
 from flexure.diagrams.drawing.formats.new_figures import axes_or_new, saved
 from flexure.diagrams.drawing.formats.style import check_title
 from flexure.diagrams.systems.system import System, way_to_a_system

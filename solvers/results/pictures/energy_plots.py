@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from flexure.blocks import EnergyLedger
+from flexure.blocks.multibody import EnergyLedger
 from flexure.diagrams.checks.arguments import require
 from flexure.diagrams.checks.errors import ValueRefusedError, quoted
 from flexure.diagrams.drawing.formats.new_figures import new_figure, saved

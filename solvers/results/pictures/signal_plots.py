@@ -41,7 +41,6 @@ from flexure.diagrams.values.events import Periodic
 from flexure.solvers.results.measures.step_responses import require_single
 from flexure.solvers.results.pictures.free_labels import Label, place_labels
 from flexure.solvers.results.pictures.panels import Curve, Panel, Scales, arrange
-from flexure.solvers.results.pictures.result_pictures import ResultPictures
 from flexure.solvers.tracing.signals import Signal
 
 if TYPE_CHECKING:
@@ -369,10 +368,12 @@ def compare(
     >>> [text.get_text() for text in figure.axes[0].get_legend().get_texts()]
     ['u = 1', 'u = 2']
     """
+    from flexure.solvers.results.records.result import SimulationResult
+
     attempt = "Cannot compare simulations"
     wanted = "results of simulations by their labels, such as {'kp = 30': result}"
     chosen = mapping(runs, wanted, attempt)
-    fits = all(isinstance(run, ResultPictures) for run in chosen.values())
+    fits = all(isinstance(run, SimulationResult) for run in chosen.values())
     require(chosen and fits and all(map(can_be_written, chosen)), runs, attempt, wanted)
     return plot_signals(chosen, signals, attempt, units=units, title=title, ax=ax, path=path)
 

@@ -13,9 +13,8 @@ from typing import IO, Any, Literal, NamedTuple, TypeAlias, cast, get_args
 import numpy as np
 import numpy.typing as npt
 
-from flexure.diagrams.checks.arguments import file_path, one_of
+from flexure.diagrams.checks.arguments import file_path, import_extra, one_of
 from flexure.diagrams.checks.errors import RecordFileError
-from flexure.diagrams.checks.extras import import_extra
 from flexure.diagrams.files.atomic_files import replacing
 from flexure.diagrams.values.arrays import FloatArray
 from flexure.solvers.tracing.signals import Reader, Signal

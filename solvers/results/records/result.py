@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,13 +19,13 @@ from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.contexts.value_places import path_of, several
 from flexure.diagrams.interface.completion import HasSignals
 from flexure.diagrams.interface.html import Shown
+from flexure.diagrams.interface.lazy_names import Deferred
 from flexure.diagrams.interface.option_names import answers_other_words
 from flexure.diagrams.systems.diagram import Diagram
 from flexure.diagrams.systems.leaf import LeafSystem
 from flexure.diagrams.systems.system import System
 from flexure.diagrams.values.arrays import FloatArray, as_numbers, freeze
 from flexure.solvers.results.pictures.panels import ENERGIES, coordinate_ports
-from flexure.solvers.results.pictures.result_pictures import ResultPictures
 from flexure.solvers.results.records.exports import Exported, Jumps, SignalTable, make_table
 from flexure.solvers.results.records.history import History
 from flexure.solvers.results.records.statistics import Statistics
@@ -34,16 +34,27 @@ from flexure.solvers.tracing.lanes import BatchReader
 from flexure.solvers.tracing.signals import Reader, Signal, resolve
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from flexure.solvers.pages import pages
     from flexure.solvers.results.measures.curves import DenseOutput
     from flexure.solvers.results.measures.disturbances import DisturbanceInfo, DisturbanceResponse
     from flexure.solvers.results.measures.step_characteristics import StepInfo
     from flexure.solvers.results.measures.step_responses import StepResponse
     from flexure.solvers.results.measures.step_sources import StepInput
+    from flexure.solvers.results.pictures import energy_plots, signal_plots
+    from flexure.solvers.results.records import spectra
+else:
+    energy_plots = Deferred("flexure.solvers.results.pictures.energy_plots")
+    pages = Deferred("flexure.solvers.pages.pages")
+    signal_plots = Deferred("flexure.solvers.results.pictures.signal_plots")
+    spectra = Deferred("flexure.solvers.results.records.spectra")
 
 _PANELS = 12  # of a plot for which nobody named signals
 
 
-class SimulationResult(Shown, HasSignals, ResultPictures, Exported):
+class SimulationResult(Shown, HasSignals, Exported):
     """The result of a simulation: signals, events and the final context.
 
     Every output port and every state of the diagram is a signal, whether or not it was logged: the
@@ -441,6 +452,65 @@ class SimulationResult(Shown, HasSignals, ResultPictures, Exported):
             control=control,
         )
 
+    def plot(
+        self,
+        *signals: Signal | Iterable[Signal | Iterable[Signal]],
+        units: Mapping[str, str] | None = None,
+        title: str | None = None,
+        ax: Axes | Sequence[Axes] | None = None,
+        path: str | Path | None = None,
+    ) -> Figure:
+        """Plot signals over time with Matplotlib.
+
+        Signals of the same unit share a panel, also where the unit follows from wires alone, as
+        that of a setpoint; those without a unit have one each. Instead, each list of signals is a
+        panel, and so is each signal beside lists: ``plot(["target.y", "door.axis.angle"],
+        "pid.u")``. Thin dotted lines are at instants at which something jumps, unless it is sampled
+        there, and a line with the reason is where a run ended that did not reach its end.
+
+        Parameters
+        ----------
+        *signals : Handle, str or iterable of them
+            What to plot; `foremost` when omitted, at most twelve panels. A single list names
+            signals as if they were given one by one, or holds panels, if there are lists in it.
+        units : dict of str to str, optional
+            Units by those in whose place they are shown, as ``{"rad": "deg", "s": "ms"}``.
+        title : str, optional
+            What is above; the name of the system when omitted.
+        ax : matplotlib.axes.Axes or sequence of them, optional
+            Where to plot: single axes for all signals, or axes for each panel; a new figure when
+            omitted.
+        path : str or Path, optional
+            Where to save the figure.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+
+        Raises
+        ------
+        ValueRefusedError
+            When there is nothing to plot, a unit is not known or measures something else, or there
+            are more axes or fewer than panels.
+        """
+        from flexure.solvers.results.pictures.signal_plots import plot_signals
+
+        attempt = f"Cannot plot the simulation of '{self.system.label}'"
+        runs = {"": self}
+        return plot_signals(runs, signals, attempt, units=units, title=title, ax=ax, path=path)
+
+    page = pages.page_of
+    plot_phase = signal_plots.plot_phase
+    plot_energy = energy_plots.plot_energy
+    spectrum = spectra.spectrum
+
+    def unit_of(self, signal: Signal) -> str:
+        """Return the unit of a signal, declared or following from wires; empty when unknown.
+
+        It is that of all components of the signal.
+        """
+        return self.resolve(signal).unit
+
     def save(
         self,
         path: str | Path,
@@ -495,6 +565,3 @@ class SimulationResult(Shown, HasSignals, ResultPictures, Exported):
             f"<SimulationResult of '{self.system.label}', t = {self._history.start:g} to "
             f"{self._history.end:g} s, {self.statistics.steps} steps, {self.outcome}>"
         )
-
-
-__all__ = ["Signal", "SimulationResult"]

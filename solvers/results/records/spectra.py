@@ -23,7 +23,8 @@ from flexure.solvers.results.pictures.free_labels import Label, place_labels
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from flexure.solvers.results.records.result import Signal, SimulationResult
+    from flexure.solvers.results.records.result import SimulationResult
+    from flexure.solvers.tracing.signals import Signal
 
 KINDS = ("amplitude", "psd")
 WINDOWS = ("hann", "hamming", "blackman", "blackmanharris", "flattop", "boxcar")

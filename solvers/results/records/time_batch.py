@@ -12,6 +12,7 @@ import numpy.typing as npt
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.contexts.store import Store
 from flexure.diagrams.values.arrays import FloatArray, freeze
+from flexure.diagrams.values.symbolic_values import DISCRETE, STATE, Key
 from flexure.solvers.results.measures.curves import DenseOutput
 from flexure.solvers.results.measures.polynomials import (
     CHECK,
@@ -22,7 +23,6 @@ from flexure.solvers.results.measures.polynomials import (
 )
 from flexure.solvers.results.records.history import History, changes
 from flexure.solvers.tracing.lanes import TIME_KEY
-from flexure.solvers.tracing.trace import DISCRETE, STATE, Key
 
 #: Indices, of pieces or of steps.
 Indices = npt.NDArray[np.intp]

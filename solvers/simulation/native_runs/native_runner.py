@@ -29,8 +29,9 @@ from flexure.solvers.integration.methods.rounding import shortened_by_rounding
 from flexure.solvers.native.kernels.parts import run as words
 from flexure.solvers.native.kernels.parts.manifold import CODED, KEPT, PLACED, REFUSED
 from flexure.solvers.native.programs.method_programs import METHODS, loops
-from flexure.solvers.native.programs.program import EventKey, Program
+from flexure.solvers.native.programs.program import Program
 from flexure.solvers.native.programs.programs import BoundProgram, has_loop
+from flexure.solvers.native.programs.system_trace import EventKey
 from flexure.solvers.native.runs.past_steps import StepRepeater, repeater_of
 from flexure.solvers.native.runs.run_memory import CallLength, RunMemory
 from flexure.solvers.simulation.native_runs.native_events import NativeEvents

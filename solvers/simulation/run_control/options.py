@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, TypedDict
 
 import numpy as np
 
@@ -13,11 +13,35 @@ from flexure.diagrams.checks.errors import UnknownNameError, quoted, warn
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.values.arrays import FloatArray, as_number, bounded
 from flexure.diagrams.values.events import Terminate
+from flexure.solvers.simulation.run_control.method_selection import Method
 
 #: Whether equations are compiled, and to what.
 Compiled: TypeAlias = "bool | Literal['native', 'python']"
 #: Called after every step with the root context; may return `Terminate`.
 Monitor: TypeAlias = Callable[[Context], "Terminate | None"]
+
+
+class IntegrationOptions(TypedDict, total=False):
+    """How runs are integrated: options of `flexure.Simulator`, whose defaults hold."""
+
+    method: Method
+    rtol: Tolerance | None
+    atol: Tolerance | None
+    max_step: float
+    max_check_interval: float
+    max_steps: float
+    step: float | None
+    compiled: Compiled
+
+
+class SimulationOptions(IntegrationOptions, total=False):
+    """Options of a single run, likewise."""
+
+    options: Mapping[str, Any] | None
+    isolate: bool
+    monitor: Monitor | None
+    progress: bool
+    max_record: float | None
 
 
 def checked_max_record(size: Any) -> float | None:

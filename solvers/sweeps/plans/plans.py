@@ -16,9 +16,8 @@ from typing import Any, overload
 import numpy as np
 import numpy.typing as npt
 
-from flexure.diagrams.checks.arguments import shown
+from flexure.diagrams.checks.arguments import import_extra, shown
 from flexure.diagrams.checks.errors import UnknownNameError, ValueRefusedError, quoted, suggestion
-from flexure.diagrams.checks.extras import import_extra
 from flexure.diagrams.contexts.value_places import Way, path_of
 from flexure.diagrams.interface.html import Shown, heading, note
 from flexure.diagrams.values.arrays import FloatArray, as_numbers, freeze

@@ -15,6 +15,7 @@ from flexure.diagrams.systems.layout import Layout
 from flexure.diagrams.values.arrays import FloatArray
 from flexure.diagrams.values.events import Event, Forced, Initialization, Periodic
 from flexure.diagrams.values.parameters import NumericParameter
+from flexure.diagrams.values.symbolic_values import PARAMETER, STATE, Key
 from flexure.solvers.integration.methods.methods import method_name
 from flexure.solvers.native.kernels.ensembles.ensemble import (
     ASTRAY,
@@ -46,7 +47,7 @@ from flexure.solvers.sweeps.running.sweep_record import (
 )
 from flexure.solvers.sweeps.running.variants import Variants
 from flexure.solvers.tracing.lanes import TIME_KEY
-from flexure.solvers.tracing.trace import PARAMETER, STATE, Key, number_behind
+from flexure.solvers.tracing.trace import number_behind
 from flexure.solvers.tracing.trace_check import OTHER_NUMBERS, agrees_at, interpreted_numbers
 
 _MOST_STATES = 200  # of implicit methods, whose linear equations may need a matrix for each lane

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
-from typing import TypedDict
 
 import numpy as np
 import numpy.typing as npt
@@ -16,8 +15,7 @@ from flexure.diagrams.systems.system import System
 from flexure.diagrams.values.arrays import FloatArray
 from flexure.solvers.results.measures.curves import DenseOutput
 from flexure.solvers.results.records.result import SimulationResult
-from flexure.solvers.simulation.run_control.method_selection import Method
-from flexure.solvers.simulation.run_control.options import Compiled, Tolerance
+from flexure.solvers.simulation.run_control.options import Compiled, IntegrationOptions
 from flexure.solvers.simulation.run_control.progress_bar import ProgressBar
 from flexure.solvers.simulation.run_control.simulation_state import SimulationState
 from flexure.solvers.simulation.simulation import simulate
@@ -28,19 +26,6 @@ from flexure.solvers.tracing.signals import Reader, Signal
 
 COMPLETED, TERMINATED, FAILED = "completed", "terminated", "failed"
 INTERRUPTED = "interrupted"
-
-
-class IntegrationOptions(TypedDict, total=False):
-    """How runs are integrated: options of `flexure.Simulator`, whose defaults hold."""
-
-    method: Method
-    rtol: Tolerance | None
-    atol: Tolerance | None
-    max_step: float
-    max_check_interval: float
-    max_steps: float
-    step: float | None
-    compiled: Compiled
 
 
 class SweepOptions(IntegrationOptions, total=False):

@@ -23,6 +23,7 @@ from flexure.diagrams.checks.errors import (
     ValueRefusedError,
 )
 from flexure.diagrams.contexts.context import Context
+from flexure.diagrams.contexts.root_contexts import require_root
 from flexure.diagrams.contexts.store import Store
 from flexure.diagrams.contexts.value_places import (
     Place,
@@ -36,12 +37,11 @@ from flexure.diagrams.systems.layout import Layout
 from flexure.diagrams.systems.ports import InputPort
 from flexure.diagrams.systems.system import System
 from flexure.diagrams.values.arrays import FloatArray, check_bounds, freeze
-from flexure.diagrams.values.handles import require_root
 from flexure.diagrams.values.parameters import NumericParameter
 from flexure.diagrams.values.state import ContinuousState, DiscreteState
+from flexure.diagrams.values.symbolic_values import DISCRETE, INPUT, PARAMETER, STATE, Key
 from flexure.solvers.sweeps.plans.plans import Plan, zip_values
 from flexure.solvers.tracing.lanes import TIME_KEY, Batch, ContextBatch
-from flexure.solvers.tracing.trace import DISCRETE, INPUT, PARAMETER, STATE, Key
 
 
 class Varied(NamedTuple):

@@ -18,10 +18,11 @@ from flexure.solvers.analysis.equations.equations import state_names
 from flexure.solvers.results.records import provenance
 from flexure.solvers.results.records.exports import StoredSignal
 from flexure.solvers.results.records.provenance import Entry, Fingerprints, Provenance, written
+from flexure.solvers.simulation.run_control.options import IntegrationOptions
 from flexure.solvers.simulation.simulator import Simulator
 from flexure.solvers.sweeps.running.chunks import Chunk
 from flexure.solvers.sweeps.running.metric_columns import Measuring
-from flexure.solvers.sweeps.running.sweep_record import IntegrationOptions, Settings
+from flexure.solvers.sweeps.running.sweep_record import Settings
 from flexure.solvers.sweeps.running.variants import SweptContexts
 from flexure.solvers.sweeps.store.study_file import StudyFile
 from flexure.solvers.sweeps.store.study_tables import Outline

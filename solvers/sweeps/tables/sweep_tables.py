@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from flexure.diagrams.checks.arguments import import_extra
 from flexure.diagrams.checks.errors import ContextError
-from flexure.diagrams.checks.extras import import_extra
 from flexure.diagrams.interface.html import fold, heading, note
 from flexure.diagrams.values.arrays import FloatArray
 from flexure.diagrams.values.tables import Table

@@ -283,7 +283,7 @@ MAKERS: dict[str, Callable[..., Any]] = {
 def test_every_sampled_block_keeps_its_clock(kind: str) -> None:
     make = MAKERS[kind]
     (event,) = make("block", 0.25, offset=0.5).events
-    assert event.trigger == fx.Periodic(0.25, 0.5)
+    assert event.trigger == fx.diagrams.Periodic(0.25, 0.5)
     for period, offset in ((0.0, 0.0), (-1.0, 0.0), (np.inf, 0.0), (1.0, -1.0)):
         with pytest.raises(DeclarationError):
             make("block", period, offset=offset)

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import flexure as fx
+from flexure.constraints import Coupling, GearPair, HolonomicConstraint, LoopJoint
 from flexure.diagrams.checks.errors import DeclarationError
 
 mujoco: Any = pytest.importorskip("mujoco", reason="MJCF files are read with the package mujoco")
@@ -157,14 +158,14 @@ LINKS = f"""
 @pytest.mark.parametrize(
     ("equality", "kind", "count"),
     [
-        ('<connect name="e" body1="loose" body2="crank" anchor="0.1 0.2 -1"/>', fx.LoopJoint, 3),
-        ('<weld name="e" body1="crank" body2="loose"/>', fx.LoopJoint, 6),
-        ('<weld name="e" body1="loose"/>', fx.LoopJoint, 6),
-        ('<joint name="e" joint1="c" joint2="r" polycoef="0.1 -2 0 0 0"/>', fx.GearPair, 1),
-        ('<joint name="e" joint1="c" polycoef="0.1 0 0 0 0"/>', fx.Coupling, 1),
+        ('<connect name="e" body1="loose" body2="crank" anchor="0.1 0.2 -1"/>', LoopJoint, 3),
+        ('<weld name="e" body1="crank" body2="loose"/>', LoopJoint, 6),
+        ('<weld name="e" body1="loose"/>', LoopJoint, 6),
+        ('<joint name="e" joint1="c" joint2="r" polycoef="0.1 -2 0 0 0"/>', GearPair, 1),
+        ('<joint name="e" joint1="c" polycoef="0.1 0 0 0 0"/>', Coupling, 1),
         (
             '<joint name="e" joint1="c" joint2="r" polycoef="0.1 1 2 3 4"/>',
-            fx.HolonomicConstraint,
+            HolonomicConstraint,
             1,
         ),
     ],
@@ -261,7 +262,7 @@ def test_tendons_pull_as_those_of_mujoco(is_saved: bool, tmp_path: Path) -> None
     builder = fx.load_mjcf(TENDONS)
     if is_saved:
         _, turn, swing = builder.joints
-        gears = fx.GearPair("gears", turn, swing, ratio=-2.0, offset=-0.1)
+        gears = GearPair("gears", turn, swing, ratio=-2.0, offset=-0.1)
         builder.add_force_element(fx.CompliantCoupling("teeth", gears, stiffness=30.0))
     plant = builder.build()
     if is_saved:
@@ -293,7 +294,7 @@ def test_tendons_may_have_names_of_other_blocks_and_factors_of_zero(name: str) -
 def test_elements_that_are_no_tendons_are_not_saved_as_such(tmp_path: Path) -> None:
     builder = fx.load_mjcf(TENDONS)
     joints, pair = builder.joints, (builder.world, (0, 0, 1), builder.bodies[1], (0, 0, 0))
-    gears = fx.GearPair("gears", joints[1], joints[2], ratio=-2.0, offset=-0.1)
+    gears = GearPair("gears", joints[1], joints[2], ratio=-2.0, offset=-0.1)
     for element in (
         fx.CompliantCoupling("teeth", gears, stiffness=3.0, efficiency=0.9),
         fx.Cable("wet", *pair, free_length=0.5, stiffness=3.0, damping=0.1),

@@ -143,7 +143,7 @@ def test_a_joint_that_closes_a_loop_becomes_a_constraint() -> None:
     )
     builder = fx.load_sdf(model(joint() + link + more))
     (loop,) = builder.constraints
-    assert isinstance(loop, fx.LoopJoint)
+    assert isinstance(loop, fx.constraints.LoopJoint)
     assert loop.name == "closing"
     plant = builder.build()
     errors = plant.output_port("closing.error").eval(plant.create_default_context())

@@ -69,11 +69,11 @@ def arm(form: str, *, is_rough: bool = True) -> fx.PlantBuilder:
         builder.add_force_element(fx.JointSpring("j_b3_spring", cross, stiffness=(3.0, 0.0)))
         rough = {"transition_velocity": 0.01, "viscous_friction": 0.1, "coulomb_friction": 0.7}
         builder.add_force_element(fx.JointFriction("j_b1_friction", slide, **rough))
-        builder.add_constraint(fx.Coupling("belt", {slide: 2.0, turn: -0.5}, 0.3))
+        builder.add_constraint(fx.constraints.Coupling("belt", {slide: 2.0, turn: -0.5}, 0.3))
     return builder
 
 
-def axes(plant: fx.Plant) -> dict[str, tuple[fx.Joint, int, int]]:
+def axes(plant: fx.Plant) -> dict[str, tuple[fx.kinds.Joint, int, int]]:
     """Of each coordinate by its name in MJCF: its joint, its number, and that of its velocity."""
     found = {}
     for joint in plant.joints:
@@ -251,7 +251,7 @@ def test_what_formats_cannot_hold_is_listed_or_refused(tmp_path: Path) -> None:
     builder.add_force_element(
         fx.JointStop("stop", pivots[1], lower=-1.0, stiffness=1e3, damping=0.1)
     )
-    builder.add_constraint(fx.Coupling("sum", dict.fromkeys(pivots, 1.0)))
+    builder.add_constraint(fx.constraints.Coupling("sum", dict.fromkeys(pivots, 1.0)))
     builder.add_external_force("push", bodies[2])
     builder.add_shape(bodies[0], fx.BodyShape.tube(inner_radius=1, outer_radius=2, length=3))
     plant = builder.build()

@@ -46,7 +46,7 @@ def crooked() -> fx.PlantBuilder:
     builder.add_joint(fx.WeldJoint("bolts", F(two, 3), M(three, 3)))
     builder.add_joint(fx.PlanarJoint("table", F(three, 4), M(four, 4), damping=(0.1, 0.2, 0.3)))
     builder.add_actuator("motor", turn, gear_ratio=30.0, rotor_inertia=1e-3, effort_limit=20.0)
-    builder.add_constraint(fx.Coupling("belt", {slide: 2.0, turn: -0.5}, 0.3))
+    builder.add_constraint(fx.constraints.Coupling("belt", {slide: 2.0, turn: -0.5}, 0.3))
     builder.add_force_element(
         fx.JointFriction(
             "rub", turn, coulomb_friction=0.7, transition_velocity=0.01, viscous_friction=0.1
@@ -132,7 +132,7 @@ def test_a_rack_is_saved_as_a_mimic_with_the_radius_of_a_context(tmp_path: Path)
     wheel, bar = builder.add_body("wheel", solid), builder.add_body("bar", solid)
     turn = builder.add_joint(fx.RevoluteJoint("turn", builder.world, wheel, axis=(0, 1, 0)))
     slide = builder.add_joint(fx.PrismaticJoint("slide", builder.world, bar, axis=(1, 0, 0)))
-    builder.add_constraint(fx.Coupling.rack_and_pinion("rack", turn, slide, radius=0.1))
+    builder.add_constraint(fx.constraints.Coupling.rack_and_pinion("rack", turn, slide, radius=0.1))
     plant = builder.build()
     context = plant.create_default_context()
     context.set("tree.rack_radius", 0.25)
@@ -162,9 +162,9 @@ def test_couplings_of_two_joints_are_mimics(kind: str, tmp_path: Path) -> None:
     builder = fx.load_urdf(GRIPPER)
     turn, slide = builder.joint("turn"), builder.joint("open_left")
     if kind == "rack":
-        coupling = fx.Coupling.rack_and_pinion("c", turn, slide, 0.05, 0.01)
+        coupling = fx.constraints.Coupling.rack_and_pinion("c", turn, slide, 0.05, 0.01)
     else:
-        coupling = fx.GearPair("c", slide, turn, 0.05, 0.01)
+        coupling = fx.constraints.GearPair("c", slide, turn, 0.05, 0.01)
     builder.add_constraint(coupling)
     plant = builder.build()
     context = plant.create_default_context()

@@ -26,7 +26,7 @@ def samples(noise: Any, count: int, context: Any = None) -> Any:
     found = []
     for _ in range(count):
         found.append(noise.y(context))
-        run_events(context, fx.Periodic)
+        run_events(context, fx.diagrams.Periodic)
     return np.array(found)
 
 
@@ -54,7 +54,7 @@ def test_noise_of_a_run_that_is_split_or_cloned_or_saved_is_the_same() -> None:
     context = noise.create_default_context()
     np.testing.assert_array_equal(samples(noise, 8, context), whole[:8])
     for twin in (context.clone(), noise.context_from_dict(context.to_dict()), context):
-        run_events(twin, fx.Initialization)
+        run_events(twin, fx.diagrams.Initialization)
         np.testing.assert_array_equal(samples(noise, 12, twin), whole[8:])
 
 
@@ -62,7 +62,7 @@ def test_new_seed_counts_from_the_initialization() -> None:
     noise = Noise("noise", seed=1, period=0.1)
     context = noise.create_default_context()
     noise.seed.set(context, 2)
-    run_events(context, fx.Initialization)
+    run_events(context, fx.diagrams.Initialization)
     np.testing.assert_array_equal(samples(noise, 5, context), samples(Noise("other", 2, 0.1), 5))
 
 
@@ -71,7 +71,7 @@ def test_seed_that_is_no_integer_is_refused_when_it_is_used() -> None:
     context = noise.create_default_context()
     noise.seed.set(context, 1.5)
     with pytest.raises(ValueRefusedError, match=r"integer as the seed; found 1\.5"):
-        run_events(context, fx.Periodic)
+        run_events(context, fx.diagrams.Periodic)
 
 
 def test_a_seed_that_becomes_no_integer_during_a_native_run_is_refused_alike() -> None:
@@ -199,12 +199,12 @@ def test_a_new_seed_of_noise_of_a_bandwidth_counts_from_the_initialization() -> 
     noise = BandLimitedNoise("noise", 1, 0.1, 1.0, 0.5)
     context = noise.create_default_context()
     noise.seed.set(context, 2)
-    run_events(context, fx.Initialization)
+    run_events(context, fx.diagrams.Initialization)
     twin = BandLimitedNoise("noise", 2, 0.1, 1.0, 0.5)
     np.testing.assert_array_equal(samples(noise, 5, context), samples(twin, 5))
     # Later a run goes on with the state that it has.
     before = noise.y(context)
-    run_events(context, fx.Initialization)
+    run_events(context, fx.diagrams.Initialization)
     np.testing.assert_array_equal(noise.y(context), before)
 
 

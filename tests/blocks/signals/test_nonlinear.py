@@ -232,7 +232,7 @@ def test_discrete_rate_limiter_takes_limited_steps_and_arrives_exactly() -> None
     for target in [2.5, 2.5, 2.5, 2.5, -3.0, -3.0, -3.0]:
         limiter.u.fix(context, np.full(3, target))
         symbolic = on_symbols(lambda probe: limiter.update_state(probe)[limiter.x], context)
-        run(context, fx.Periodic)
+        run(context, fx.diagrams.Periodic)
         assert context.get("y").tolist() == symbolic.tolist()
         seen.append(context.get("y").tolist())
     assert [y[0] for y in seen] == [1.0, 2.0, 2.5, 2.5, 0.5, -1.5, -3.0]
@@ -242,7 +242,7 @@ def test_discrete_rate_limiter_takes_limited_steps_and_arrives_exactly() -> None
 
 def test_discrete_rate_limiter_acts_at_its_sampling_times() -> None:
     (event,) = RateLimiter("r", 1.0, 1.0, offset=0.2, period=0.5).events
-    assert event.trigger == fx.Periodic(0.5, 0.2)
+    assert event.trigger == fx.diagrams.Periodic(0.5, 0.2)
 
 
 # Relay ---------------------------------------------------------------------------------------
@@ -254,7 +254,7 @@ def test_relay_remembers_from_which_side_its_band_was_entered() -> None:
     seen = []
     for u in [0.0, 0.9, 1.0, 0.0, -0.9, -1.0, 0.0, 0.9, 7.0]:
         relay.u.fix(context, u)
-        run(context, fx.Settling)
+        run(context, fx.diagrams.Settling)
         seen.append(context.get("y").tolist())
     assert seen == [[-5.0], [-5.0], [5.0], [5.0], [5.0], [-5.0], [-5.0], [-5.0], [5.0]]
 
@@ -269,7 +269,7 @@ def test_relay_switches_like_a_thermostat_and_has_room_until_the_next_switch(
     for u in signal:
         relay.u.fix(context, u)
         symbolic = on_symbols(lambda probe: relay.update_mode(probe)[relay.mode], context)
-        run(context, fx.Witness)
+        run(context, fx.diagrams.Witness)
         is_on = u > -0.5 if is_on else u >= 1.0
         assert context.get("y").tolist() == symbolic.tolist() == [float(is_on)]
         margin = relay.calc_margin(context)
@@ -288,7 +288,7 @@ def test_simulation_starts_with_the_right_mode(
     context = relay.create_default_context()
     relay.u.fix(context, u)
     assert context.get("y").tolist() == [float(initially_on)]
-    run(context, fx.Initialization)
+    run(context, fx.diagrams.Initialization)
     assert context.get("y").tolist() == [expected]
 
 

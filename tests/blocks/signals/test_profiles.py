@@ -181,5 +181,5 @@ def test_sensitivities_to_a_profile_are_those_of_differences(parameter: str) -> 
         result = fx.simulate(diagram, 1.9, context=context, rtol=1e-10, atol=1e-12)
         return float(result["lag.x"].ravel()[-1])
 
-    found = fx.parameter_sensitivity(diagram, 1.9, path).derivatives[path][-1]
+    found = fx.parameter_sensitivity(diagram, path, 1.9).derivatives[path][-1]
     assert found.item() == pytest.approx((final(1e-5) - final(-1e-5)) / 2e-5, abs=1e-7)

@@ -14,7 +14,9 @@ import pytest
 
 import flexure as fx
 from flexure.blocks.signals.sinks import Log, Printer, StopWhen, Terminator, VectorLog
-from flexure.blocks.signals.sources import Ramp, Sine, Step
+from flexure.blocks.signals.sources import Ramp, Step
+from flexure.blocks.signals.waveforms import Sine
+from flexure.diagrams import Forced, Periodic, PerStep, Terminate, Witness
 from flexure.diagrams.checks.errors import ContextError, DeclarationError
 from flexure.diagrams.contexts.updates import run_updates
 
@@ -84,7 +86,7 @@ def test_copy_of_a_log_is_independent() -> None:
 
 # The block that logs -----------------------------------------------------------------------
 
-FORCED, PER_STEP = fx.Forced(), fx.PerStep()
+FORCED, PER_STEP = Forced(), PerStep()
 
 
 @pytest.mark.parametrize(
@@ -92,13 +94,13 @@ FORCED, PER_STEP = fx.Forced(), fx.PerStep()
     [
         ({}, [FORCED, PER_STEP]),
         ({"period": 0.0}, [FORCED, PER_STEP]),
-        ({"period": 0.1}, [FORCED, fx.Periodic(0.1)]),
-        ({"period": 0.1, "offset": 0.05}, [FORCED, fx.Periodic(0.1, 0.05)]),
+        ({"period": 0.1}, [FORCED, Periodic(0.1)]),
+        ({"period": 0.1, "offset": 0.05}, [FORCED, Periodic(0.1, 0.05)]),
         ({"triggers": ["forced"]}, [FORCED]),
         ({"triggers": "per_step"}, [PER_STEP]),
         ({"triggers": []}, []),
-        ({"period": 0.1, "triggers": ["periodic"]}, [fx.Periodic(0.1)]),
-        ({"period": 0.1, "triggers": {"periodic", "per_step"}}, [PER_STEP, fx.Periodic(0.1)]),
+        ({"period": 0.1, "triggers": ["periodic"]}, [Periodic(0.1)]),
+        ({"period": 0.1, "triggers": {"periodic", "per_step"}}, [PER_STEP, Periodic(0.1)]),
     ],
 )
 def test_log_has_the_triggers_that_its_options_ask_for(options: Any, expected: Any) -> None:
@@ -139,7 +141,7 @@ def test_every_publish_takes_one_sample_of_time_and_input(
     context = diagram.create_default_context()
     diagram.forced_publish(context)
     context.time = 0.5
-    publish(log, context, fx.Periodic(0.5))
+    publish(log, context, Periodic(0.5))
     diagram.forced_publish(context)
     found = log.find_log(context)
     np.testing.assert_array_equal(found.times, [0.0, 0.5, 0.5])
@@ -177,7 +179,7 @@ class Counter(fx.LeafSystem):
         self.count = self.declare_discrete_state("count", 0.0)
         self.y = self.declare_vector_output("y", 1, self.count, prerequisites=[self.count])
         self.declare_discrete_update(
-            lambda context: {self.count: self.count(context) + 1.0}, fx.Periodic(0.1)
+            lambda context: {self.count: self.count(context) + 1.0}, Periodic(0.1)
         )
 
 
@@ -188,7 +190,7 @@ def test_sample_holds_the_value_from_before_the_updates_of_its_instant() -> None
     builder.connect("counter.y", "log.u")
     context = builder.build().create_default_context()
     for _ in range(3):
-        publish(log, context, fx.Periodic(0.1))
+        publish(log, context, Periodic(0.1))
         run_updates([(context.find_leaf(counter), counter.events[0])])
     np.testing.assert_array_equal(log.find_log(context).data, [[0.0], [1.0], [2.0]])
 
@@ -220,7 +222,7 @@ def test_printer_fills_its_template_and_writes_to_its_stream() -> None:
 
 
 @pytest.mark.parametrize(
-    ("period", "expected"), [(None, [FORCED, PER_STEP]), (0.2, [FORCED, fx.Periodic(0.2)])]
+    ("period", "expected"), [(None, [FORCED, PER_STEP]), (0.2, [FORCED, Periodic(0.2)])]
 )
 def test_printer_has_the_default_triggers_of_a_log(period: Any, expected: Any) -> None:
     assert triggers_of(Printer("printer", period=period)) == expected
@@ -251,7 +253,7 @@ def test_stop_is_triggered_by_a_signal_that_rises_through_zero() -> None:
     stop = StopWhen("stop", "too far")
     (event,) = stop.witnesses
     trigger = event.trigger
-    assert isinstance(trigger, fx.Witness)
+    assert isinstance(trigger, Witness)
     levels = [trigger.calc(fed(stop, value)) for value in (-0.5, 0.0, 0.5)]
     assert levels == [-0.5, 0.0, 0.5]
     assert trigger.triggers(-0.5, 0.0)
@@ -264,7 +266,7 @@ def test_stop_ends_the_run_with_its_reason() -> None:
     stop = StopWhen("stop", "too far")
     (event,) = stop.events
     assert event.kind == "publish"
-    assert event.handler(fed(stop, 0.0)) == fx.Terminate("too far")
+    assert event.handler(fed(stop, 0.0)) == Terminate("too far")
 
 
 def test_stop_refuses_a_reason_that_is_no_text() -> None:

@@ -16,16 +16,8 @@ from hypothesis import given, strategies as st
 
 import flexure as fx
 from flexure.blocks.signals.noise import Noise
-from flexure.blocks.signals.sources import (
-    Chirp,
-    Constant,
-    Ramp,
-    Sine,
-    Square,
-    Step,
-    TimeFunction,
-    Trajectory,
-)
+from flexure.blocks.signals.sources import Constant, Ramp, Step, TimeFunction, Trajectory
+from flexure.blocks.signals.waveforms import Chirp, Sine, Square
 from flexure.diagrams import scalars
 from flexure.diagrams.checks.errors import DeclarationError, ValueRefusedError
 from flexure.diagrams.systems.feedthrough import Probe, needs_of
@@ -373,7 +365,7 @@ def test_square_wave_jumps_nowhere_but_at_its_edges(
 
 
 def test_edges_of_a_square_wave_are_the_instants_of_a_periodic_event() -> None:
-    trigger = fx.Periodic(0.1, 0.05)
+    trigger = fx.diagrams.Periodic(0.1, 0.05)
     square = Square("square", period=0.1, duty=0.0, delay=0.05)
     context = square.create_default_context()
     for _ in range(2000):

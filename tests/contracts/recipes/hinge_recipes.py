@@ -11,9 +11,9 @@ from tests.contracts import parts
 _WORLD, _LEFT, _RIGHT = parts.world(), parts.lump("left"), parts.lump("right")
 _RUBBER = fx.Material(5e3, poissons_ratio=0.3, density=1e3)
 _STRONG = fx.Material(5e3, poissons_ratio=0.3, density=1e3, yield_strength=2e3, fatigue_limit=900.0)
-_ROUND = fx.CircularNotch(thickness=0.1, radius=0.5, width=0.4)
-_OVAL = fx.EllipticNotch(thickness=0.1, half_length=0.6, depth=0.3, width=0.4)
-_FILLETED = fx.FilletedNotch(thickness=0.1, neck_length=0.6, fillet_radius=0.1, width=0.4)
+_ROUND = fx.sections.CircularNotch(thickness=0.1, radius=0.5, width=0.4)
+_OVAL = fx.sections.EllipticNotch(thickness=0.1, half_length=0.6, depth=0.3, width=0.4)
+_FILLETED = fx.sections.FilletedNotch(thickness=0.1, neck_length=0.6, fillet_radius=0.1, width=0.4)
 _LOSSES: dict[str, Any] = {"loss_factor": 0.1, "at_frequency": 0.5}
 
 _notch = partial(fx.NotchHinge, "block")
@@ -21,7 +21,7 @@ _lumped = partial(
     fx.LumpedHinge,
     "block",
     parts.HINGED,
-    section=fx.RectangleSection(width=4.0, thickness=0.04),
+    section=fx.sections.RectangleSection(width=4.0, thickness=0.04),
     length=0.5,
 )
 

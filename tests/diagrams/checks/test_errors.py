@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+import flexure as fx
 from flexure.diagrams.checks import errors
 from flexure.diagrams.checks.arguments import require_known
 from flexure.diagrams.checks.errors import (
@@ -22,7 +23,7 @@ from flexure.diagrams.checks.errors import (
 )
 from tests.support.tiers import for_each
 
-ALL = [getattr(errors, name) for name in errors.__all__]
+ALL = [getattr(fx.errors, name) for name in vars(fx.errors)["__all__"]]
 
 
 @pytest.mark.parametrize("kind", ALL)

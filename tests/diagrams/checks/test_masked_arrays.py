@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import flexure as fx
-from flexure.blocks.forces.fits.dynamic_stiffness_fits import as_complex
+from flexure.blocks.forces.fits.dynamic_stiffness import as_complex
 from flexure.diagrams.checks.errors import FlexureError
 
 

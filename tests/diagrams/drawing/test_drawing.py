@@ -18,16 +18,14 @@ import flexure as fx
 from flexure.diagrams.checks.errors import DeclarationError
 from flexure.diagrams.drawing.arrangement.content import (
     Content,
-    Shown,
     content_of,
     label_of,
     role_of,
 )
 from flexure.diagrams.drawing.arrangement.picture import picture_of
-from flexure.diagrams.drawing.formats import marks
-from flexure.diagrams.drawing.formats.marks import Text, bent_line
 from flexure.diagrams.drawing.formats.palette import INK, PAPER
-from flexure.diagrams.drawing.formats.sheet import sheet_of
+from flexure.diagrams.drawing.formats.sheet import Path as PathMark, Text, bent_line, sheet_of
+from flexure.diagrams.systems.diagram import ShownPorts
 from tests.support.pages.drawings import (
     PICTURES,
     Dynamic,
@@ -145,7 +143,7 @@ LINE = "… 7 more outputs"
 def test_every_format_folds_the_same_ports(depth: int) -> None:
     diagram = rig()
     folded, complete = content_of(diagram, depth), content_of(diagram, depth, "all")
-    cases: list[tuple[Content, Shown]] = [(folded, "used"), (complete, "all")]
+    cases: list[tuple[Content, ShownPorts]] = [(folded, "used"), (complete, "all")]
     for content, ports in cases:
         wires = sum(len(content.links(opened)) for opened in content.opened)
         assert len(read_dot(diagram.to_dot(depth, ports))[1]) == wires
@@ -181,12 +179,10 @@ def test_legend_names_the_roles_of_larger_diagrams_only() -> None:
     [(alone, "all", 2), (alone, "used", 0), (loop, "used", 0), (robot, "used", 2), (rig, "all", 8)],
 )
 def test_ports_without_wire_are_open_circles(
-    make: Callable[[], fx.Diagram], ports: Shown, count: int
+    make: Callable[[], fx.Diagram], ports: ShownPorts, count: int
 ) -> None:
     shapes = sheet_of(content_of(make(), 1, ports)).shapes
-    circles = [
-        s for s in shapes if isinstance(s, marks.Path) and (s.fill, s.stroke) == (PAPER, INK)
-    ]
+    circles = [s for s in shapes if isinstance(s, PathMark) and (s.fill, s.stroke) == (PAPER, INK)]
     assert len(circles) == count
 
 

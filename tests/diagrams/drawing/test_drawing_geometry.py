@@ -13,19 +13,22 @@ import flexure as fx
 from flexure.diagrams.drawing.arrangement.content import (
     Content,
     Fold,
-    Shown,
     caption_of,
     content_of,
     label_of,
 )
-from flexure.diagrams.drawing.arrangement.crossings import count_crossings, reduce_crossings
-from flexure.diagrams.drawing.arrangement.geometry import Block, Picture, Tag
+from flexure.diagrams.drawing.arrangement.crossings import (
+    assign_layers,
+    count_crossings,
+    flow_order,
+    reduce_crossings,
+)
+from flexure.diagrams.drawing.arrangement.geometry import Block, Picture, Tag, text_width
 from flexure.diagrams.drawing.arrangement.heights import Tension, minimize_strain, strain_of
-from flexure.diagrams.drawing.arrangement.layers import assign_layers, flow_order
 from flexure.diagrams.drawing.arrangement.node_columns import GRID, Node, NodeColumns
 from flexure.diagrams.drawing.arrangement.picture import block_head, picture_of
-from flexure.diagrams.drawing.arrangement.text import text_width
 from flexure.diagrams.drawing.arrangement.wire_channels import Point
+from flexure.diagrams.systems.diagram import ShownPorts
 from flexure.diagrams.systems.ports import Port
 from tests.support.pages.drawings import (
     PICTURES,
@@ -63,7 +66,7 @@ def picture(content: Content) -> Picture:
     return picture_of(content)
 
 
-def drawn(diagram: fx.Diagram, depth: int = 1, ports: Shown = "used") -> Picture:
+def drawn(diagram: fx.Diagram, depth: int = 1, ports: ShownPorts = "used") -> Picture:
     return picture_of(content_of(diagram, depth, ports))
 
 
@@ -421,7 +424,7 @@ def test_wide_and_combining_characters_are_counted_as_such() -> None:
 @pytest.mark.parametrize("ports", ["used", "all"])
 @pytest.mark.parametrize("make", [alone, robot, servo, rig])
 def test_names_and_labels_fit_into_their_block_beside_or_below_each_other(
-    make: Callable[[], fx.Diagram], ports: Shown
+    make: Callable[[], fx.Diagram], ports: ShownPorts
 ) -> None:
     content = content_of(make(), 1, ports)
     for block in picture_of(content).blocks:

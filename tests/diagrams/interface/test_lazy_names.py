@@ -29,7 +29,7 @@ MODULES = {
         "    'Return an area.'\n"
         "    return times * square.side**2\n"
     ),
-    "tools": "def measure(): ...\ndef hidden(): ...\n__all__ = ['measure']\n",
+    "tools": 'def measure(): ...\ndef hidden(): ...\n__all__ = ["measure"]\n',
     "faulty": "import no_such_module_at_all\n",
 }
 

@@ -20,10 +20,10 @@ CALLS: list[tuple[Callable[..., Any], str, str]] = [
     (fx.BushingConstants, "d012", "torque_damping"),
     (fx.BushingConstants.weld, "kxyz", "force_stiffness"),
     (fx.BushingConstants, "dxyz", "force_damping"),
-    (fx.RollingSphere, "frame_F", "frame_a"),
-    (fx.KnifeEdge, "frame_M", "frame_c"),
-    (fx.DistanceConstraint, "frame_F", "body_a"),
-    (fx.PointOnPlane, "frame_M", "body_b"),
+    (fx.constraints.RollingSphere, "frame_F", "frame_a"),
+    (fx.constraints.KnifeEdge, "frame_M", "frame_c"),
+    (fx.constraints.DistanceConstraint, "frame_F", "body_a"),
+    (fx.constraints.PointOnPlane, "frame_M", "body_b"),
     (fx.plans.random, "n", "num_samples"),
     (fx.plans.sobol, "samples", "num_samples"),
     (fx.plans.latin_hypercube, "count", "num_samples"),
@@ -52,7 +52,7 @@ CALLS: list[tuple[Callable[..., Any], str, str]] = [
     (fx.Step, "step_time", "at"),
     (fx.Step, "final_value", "to"),
     *((fx.Sine, word, "frequency") for word in ("freq", "frequencies", "omega")),
-    (fx.frequency_response, "frequency", "frequencies"),
+    *((fx.frequency_response, word, "frequency") for word in ("freq", "frequencies", "omega")),
     (fx.TransferFunction, "num", "numerator"),
     (fx.TransferFunction, "den", "denominator"),
     *((fx.PIDController, word, word.lower()) for word in ("Kp", "Ki", "Kd")),
@@ -89,6 +89,27 @@ def test_the_context_is_given_by_name_behind_other_arguments() -> None:
     with pytest.raises(TypeError, match=r"simulate\(\) takes 2 .* 3 were given: give 'context' "):
         fx.simulate(lag, 1.0, context)  # type: ignore[call-arg]
     assert fx.simulate(lag, 1.0, context=context).system is lag
+
+
+def test_the_sizes_of_a_state_are_given_by_name() -> None:
+    with pytest.raises(TypeError, match=r"takes 1 positional argument but 3 .*: give 'q' and "):
+        fx.LeafSystem("tank").declare_continuous_state("level", 1)  # type: ignore[call-arg, arg-type]
+
+
+def test_a_call_with_arguments_in_another_order_shows_the_order() -> None:
+    lag = fx.FirstOrderLag("lag", 1.0)
+    final: Any = fx.metrics.final("y")
+    calls: list[tuple[Any, tuple[Any, ...], str]] = [
+        (fx.gradient, (final, lag, 1.0, "u"), "system, metric, parameters, t_final"),
+        (fx.gradient, (lag, final, 1.0, ["u"]), "system, metric, parameters, t_final"),
+        (fx.parameter_sensitivity, (lag, 1.0, "u"), "system, parameters, t_final"),
+        (fx.simulate_many, (lag, 1.0, []), "system, contexts, t_final"),
+        (fx.sweep, (lag, 1.0, {"u": [1.0]}), "system, values, t_final"),
+    ]
+    for function, arguments, order in calls:
+        with pytest.raises(fx.errors.FlexureError) as refused:
+            function(*arguments)
+        assert f"{function.__name__}({order})" in str(refused.value)
 
 
 def test_every_word_of_the_table_is_an_option_somewhere() -> None:

@@ -34,9 +34,9 @@ DECLARATIONS: dict[str, Callable[[fx.LeafSystem, str], Any]] = {
     "cache entry": lambda s, name: s.declare_cache_entry(name, abs),
 }
 DECLARATIONS_WITHOUT_NAME: dict[str, Callable[[fx.LeafSystem, str], Any]] = {
-    "publish": lambda s, _: s.declare_publish(abs, fx.PerStep()),
-    "discrete update": lambda s, _: s.declare_discrete_update(abs, fx.PerStep()),
-    "unrestricted update": lambda s, _: s.declare_unrestricted_update(abs, fx.PerStep()),
+    "publish": lambda s, _: s.declare_publish(abs, fx.diagrams.PerStep()),
+    "discrete update": lambda s, _: s.declare_discrete_update(abs, fx.diagrams.PerStep()),
+    "unrestricted update": lambda s, _: s.declare_unrestricted_update(abs, fx.diagrams.PerStep()),
     "record": lambda s, _: s.declare_record(list),
 }
 

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import flexure as fx
+from flexure.diagrams import Forced, Initialization, Periodic, PerStep, Witness
 from flexure.diagrams.checks.errors import (
     ContextError,
     DeclarationError,
@@ -61,26 +62,24 @@ class Cells(fx.LeafSystem):
 )
 def test_impossible_periods_and_offsets_are_refused(arguments: Any, text: str) -> None:
     with pytest.raises(DeclarationError, match=f"Cannot declare a periodic event: {text}"):
-        fx.Periodic(**arguments)
+        Periodic(**arguments)
 
 
 @pytest.mark.parametrize(
     ("trigger", "time", "following"),
     [
-        (fx.Periodic(0.5), -1.0, 0.0),
-        (fx.Periodic(0.5), 0.0, 0.5),
-        (fx.Periodic(0.5), 0.49, 0.5),
-        (fx.Periodic(0.5, 0.2), 0.0, 0.2),
-        (fx.Periodic(0.5, 0.2), 0.2, 0.7),
-        (fx.Periodic(0.1), 0.2, 0.30000000000000004),
-        (fx.Periodic(0.1), 0.3, 0.30000000000000004),
-        (fx.Periodic(0.1), 0.30000000000000004, 0.4),
-        (fx.Periodic(1e-3), 1e6, 1e6 + 1e-3),
+        (Periodic(0.5), -1.0, 0.0),
+        (Periodic(0.5), 0.0, 0.5),
+        (Periodic(0.5), 0.49, 0.5),
+        (Periodic(0.5, 0.2), 0.0, 0.2),
+        (Periodic(0.5, 0.2), 0.2, 0.7),
+        (Periodic(0.1), 0.2, 0.30000000000000004),
+        (Periodic(0.1), 0.3, 0.30000000000000004),
+        (Periodic(0.1), 0.30000000000000004, 0.4),
+        (Periodic(1e-3), 1e6, 1e6 + 1e-3),
     ],
 )
-def test_the_next_time_is_strictly_later(
-    trigger: fx.Periodic, time: float, following: float
-) -> None:
+def test_the_next_time_is_strictly_later(trigger: Periodic, time: float, following: float) -> None:
     assert trigger.next_time(time) == following
 
 
@@ -88,7 +87,7 @@ def test_the_next_time_is_strictly_later(
 def test_every_time_of_a_long_run_is_offset_plus_a_multiple_and_none_is_skipped(
     period: float,
 ) -> None:
-    trigger = fx.Periodic(period, offset=0.05)
+    trigger = Periodic(period, offset=0.05)
     time = -1.0
     for k in range(2000):
         assert not trigger.is_due(math.nextafter(time, math.inf))
@@ -98,7 +97,7 @@ def test_every_time_of_a_long_run_is_offset_plus_a_multiple_and_none_is_skipped(
 
 
 def test_nothing_is_due_before_the_offset_or_between_the_times() -> None:
-    trigger = fx.Periodic(1.0, offset=2.0)
+    trigger = Periodic(1.0, offset=2.0)
     assert [trigger.is_due(t) for t in (0.0, 1.0, 1.999, 2.0, 2.5, 3.0)] == [
         *(False, False, False, True, False, True),
     ]
@@ -115,16 +114,16 @@ def test_nothing_is_due_before_the_offset_or_between_the_times() -> None:
 def test_a_witness_triggers_by_reaching_or_crossing_zero_not_by_leaving_it(
     direction: Any, triggering: set[tuple[int, int]]
 ) -> None:
-    witness = fx.Witness(abs, direction)
+    witness = Witness(abs, direction)
     signs = (-1, 0, 1)
     assert {(a, b) for a in signs for b in signs if witness.triggers(a, b)} == triggering
 
 
 def test_impossible_witnesses_are_refused() -> None:
     with pytest.raises(DeclarationError, match="expected direction 'falling', 'rising' or"):
-        fx.Witness(abs, "down")  # type: ignore[arg-type]
+        Witness(abs, "down")  # type: ignore[arg-type]
     with pytest.raises(DeclarationError, match="expected a method that takes a context; found 3"):
-        fx.Witness(3)  # type: ignore[arg-type]
+        Witness(3)  # type: ignore[arg-type]
 
 
 # Declaration -----------------------------------------------------------------------------------
@@ -135,11 +134,11 @@ def test_bad_triggers_and_handlers_are_refused(kind: str) -> None:
     cells = Cells()
     declare = getattr(cells, f"declare_{kind}")
     text = r"Cannot declare a \w+ event of 'cells': expected"
-    for trigger in (0.1, fx.Periodic, None):
+    for trigger in (0.1, Periodic, None):
         with pytest.raises(DeclarationError, match=rf"{text} Periodic\(\.\.\.\), PerStep\(\)"):
             declare(lambda context: None, trigger)
     with pytest.raises(DeclarationError, match=f"{text} a method that takes a context; found 3"):
-        declare(3, fx.Forced())
+        declare(3, Forced())
     assert cells.events == []
 
 
@@ -148,11 +147,11 @@ def test_events_keep_their_order_and_name_their_handlers() -> None:
 
     def tick(context: Any) -> None: ...
 
-    cells.declare_publish(tick, fx.PerStep())
-    cells.declare_discrete_update(tick, fx.Periodic(0.2))
-    cells.declare_unrestricted_update(tick, fx.Periodic(0.1, 0.05))
-    cells.declare_publish(tick, fx.Witness(abs))
-    cells.declare_publish(tick, fx.Initialization())
+    cells.declare_publish(tick, PerStep())
+    cells.declare_discrete_update(tick, Periodic(0.2))
+    cells.declare_unrestricted_update(tick, Periodic(0.1, 0.05))
+    cells.declare_publish(tick, Witness(abs))
+    cells.declare_publish(tick, Initialization())
     assert [event.kind for event in cells.events] == [
         *("publish", "discrete", "unrestricted", "publish", "publish"),
     ]
@@ -160,7 +159,7 @@ def test_events_keep_their_order_and_name_their_handlers() -> None:
     assert cells.periods == (0.1, 0.2)
     whole = diagram_of(cells, Cells("others"), name="whole")
     assert whole.periods == (0.1, 0.2)
-    assert [event.trigger for event in cells.witnesses] == [fx.Witness(abs)]
+    assert [event.trigger for event in cells.witnesses] == [Witness(abs)]
 
 
 # Forced events ---------------------------------------------------------------------------------
@@ -181,11 +180,11 @@ def counter(name: str, log: list[str]) -> Cells:
         log.append(f"{name}.unrestricted")
         return {cells.x: [5.0, 6.0], cells.b: 7.0, cells.mode: "busy"}
 
-    for other in (fx.PerStep(), fx.Periodic(1.0), fx.Initialization(), fx.Witness(abs)):
+    for other in (PerStep(), Periodic(1.0), Initialization(), Witness(abs)):
         cells.declare_publish(lambda context: log.append("not forced"), other)
-    cells.declare_publish(publish, fx.Forced())
-    cells.declare_discrete_update(discrete, fx.Forced())
-    cells.declare_unrestricted_update(unrestricted, fx.Forced())
+    cells.declare_publish(publish, Forced())
+    cells.declare_discrete_update(discrete, Forced())
+    cells.declare_unrestricted_update(unrestricted, Forced())
     return cells
 
 
@@ -226,7 +225,7 @@ def force(kind: str, *handlers: Handler, cells: Cells | None = None) -> tuple[Ce
     """Run handlers as forced updates of one kind and return the block and its context."""
     cells = Cells() if cells is None else cells
     for handler in handlers:
-        getattr(cells, f"declare_{kind}_update")(handler, fx.Forced())
+        getattr(cells, f"declare_{kind}_update")(handler, Forced())
     context = cells.create_default_context()
     getattr(cells, f"forced_{kind}_update")(context)
     return cells, context
@@ -261,8 +260,8 @@ def test_updates_across_blocks_are_simultaneous_too() -> None:
     seen: list[float] = []
 
     def add_updates(cells: Cells) -> None:
-        cells.declare_discrete_update(lambda context: {cells.a: 9.0}, fx.Forced())
-        cells.declare_discrete_update(lambda context: seen.append(cells.a(context)[0]), fx.Forced())
+        cells.declare_discrete_update(lambda context: {cells.a: 9.0}, Forced())
+        cells.declare_discrete_update(lambda context: seen.append(cells.a(context)[0]), Forced())
 
     add_updates(first)
     add_updates(second)
@@ -297,7 +296,7 @@ def test_running_updates_tells_whether_a_value_changed(
 ) -> None:
     cells = Cells()
     handles = {cells.find(name): value for name, value in values.items()}
-    cells.declare_unrestricted_update(lambda context: handles, fx.Forced())
+    cells.declare_unrestricted_update(lambda context: handles, Forced())
     context: Any = cells.create_default_context()
     assert run_updates([(context, event) for event in cells.events]) is changed
     for name, value in values.items():
@@ -315,7 +314,7 @@ def test_an_abstract_value_that_was_modified_in_place_still_makes_its_readers_st
         queue(context).append(2)
         return {queue: queue(context)}
 
-    block.declare_unrestricted_update(append, fx.Forced())
+    block.declare_unrestricted_update(append, Forced())
     context = block.create_default_context()
     queue.set(context, [1])
     assert length.eval(context) == 1.0
@@ -355,8 +354,8 @@ def test_a_bad_result_is_refused_and_nothing_of_any_update_is_written(
     }
     returned = special.get(bad, bad) if isinstance(bad, str) else bad
     declare = getattr(cells, f"declare_{kind}_update")
-    declare(lambda c: {cells.a: 50.0}, fx.Forced())
-    declare(lambda c: {cells.b: 60.0, **returned} if returned != 3.0 else 3.0, fx.Forced())
+    declare(lambda c: {cells.a: 50.0}, Forced())
+    declare(lambda c: {cells.b: 60.0, **returned} if returned != 3.0 else 3.0, Forced())
     context = cells.create_default_context()
     context.time = 1.5
     before = context.clone()
@@ -376,8 +375,8 @@ def test_an_error_in_a_handler_keeps_its_type_and_gets_path_and_time(kind: str) 
         raise ZeroDivisionError("deep inside")
 
     if kind != "publish":
-        getattr(cells, f"declare_{kind}")(lambda c: {cells.a: 50.0}, fx.Forced())
-    getattr(cells, f"declare_{kind}")(explode, fx.Forced())
+        getattr(cells, f"declare_{kind}")(lambda c: {cells.a: 50.0}, Forced())
+    getattr(cells, f"declare_{kind}")(explode, Forced())
     diagram = diagram_of(cells)
     context = diagram.create_default_context()
     context.time = 0.25
@@ -392,7 +391,7 @@ def test_an_error_in_a_handler_keeps_its_type_and_gets_path_and_time(kind: str) 
 def test_an_update_makes_what_depends_on_it_stale() -> None:
     cells = Cells()
     y = cells.declare_vector_output("y", 1, cells.a, prerequisites=[cells.a])
-    cells.declare_discrete_update(lambda c: {cells.a: cells.a(c) + 1.0}, fx.Forced())
+    cells.declare_discrete_update(lambda c: {cells.a: cells.a(c) + 1.0}, Forced())
     context = cells.create_default_context()
     values = []
     for _ in range(3):
@@ -407,7 +406,7 @@ def test_an_update_makes_what_depends_on_it_stale() -> None:
 def test_every_context_has_its_own_records() -> None:
     block = fx.LeafSystem("logger")
     index = block.declare_record(list)
-    block.declare_publish(lambda c: c.records[index].append(c.time), fx.Forced())
+    block.declare_publish(lambda c: c.records[index].append(c.time), Forced())
     a: Any = block.create_default_context()
     b: Any = block.create_default_context()
     block.forced_publish(a)

@@ -13,9 +13,9 @@ from flexure.diagrams.checks.errors import UnknownNameError
 from flexure.diagrams.values.tables import WIDTH, Bounds
 
 
-def inventory(count: int = 2, doc: str = "a line") -> fx.Table:
+def inventory(count: int = 2, doc: str = "a line") -> fx.results.Table:
     rows = [(f"block{k}.gain", float(k), np.full(3, float(k)), doc) for k in range(count)]
-    return fx.Table(["path", "value", "array", "doc"], rows)
+    return fx.results.Table(["path", "value", "array", "doc"], rows)
 
 
 def test_a_table_gives_rows_columns_and_parts() -> None:
@@ -33,7 +33,7 @@ def test_tables_are_equal_when_all_values_are() -> None:
     assert inventory() == pickle.loads(pickle.dumps(inventory()))
     assert inventory() != inventory(3)
     assert inventory() != inventory(doc="another line")
-    assert inventory() != fx.Table(["a", "b", "c", "d"], [])
+    assert inventory() != fx.results.Table(["a", "b", "c", "d"], [])
     assert inventory() != [*inventory()]
 
 
@@ -57,7 +57,7 @@ def test_the_text_shows_what_is_in_the_table() -> None:
 @pytest.mark.parametrize("path", ["short", "long" * 40])
 def test_the_text_fits_the_screen_whatever_is_in_the_table(path: str) -> None:
     row = (path, np.arange(1000.0), "m" * 300, "many words\n" * 30)
-    table = fx.Table(["path", "value", "unit", "doc"], [row, ("short", True, None, "")])
+    table = fx.results.Table(["path", "value", "unit", "doc"], [row, ("short", True, None, "")])
     lines = str(table).splitlines()
     assert len(lines) == 4
     assert max(map(len, lines)) == WIDTH
@@ -66,7 +66,7 @@ def test_the_text_fits_the_screen_whatever_is_in_the_table(path: str) -> None:
 
 def test_remarks_give_way_before_paths() -> None:
     path = ".".join(["subsystem"] * 7)
-    text = str(fx.Table(["path", "unit", "doc"], [(path, "N m s/rad", "words " * 20)]))
+    text = str(fx.results.Table(["path", "unit", "doc"], [(path, "N m s/rad", "words " * 20)]))
     assert f"{path}  N m s/rad  words" in text
 
 

@@ -244,7 +244,7 @@ def test_a_motor_that_pushes_is_turned_off_when_it_is_free() -> None:
 # What is fixed ------------------------------------------------------------------------------------
 
 
-def test_a_position_is_fixed_by_the_path_of_its_port() -> None:
+def test_a_position_is_fixed_by_its_path_or_as_that_of_its_joint() -> None:
     builder = fx.PlantBuilder("arm")
     link = builder.add_body("link", LINK, com=(0.0, 0.0, -0.5))
     axis = builder.add_joint(fx.RevoluteJoint("axis", builder.world, link, axis=(0, 1, 0)))
@@ -252,9 +252,20 @@ def test_a_position_is_fixed_by_the_path_of_its_port() -> None:
     plant = builder.build()
     context = plant.create_default_context()
     context.set("axis.angle", 0.4)
-    found = fx.equilibrium(plant, context, free=["motor[0]"], fixed=["axis.angle"])
-    assert found.context.get("axis.angle[0]") == 0.4
-    assert found.context.get("motor[0]") == pytest.approx(2.0 * 9.81 * 0.5 * np.sin(0.4))
+    ways: list[Any] = [["axis.angle"], axis.angle, "tree.x[axis_q]", axis, "axis", ["axis", axis]]
+    for fixed in ways:
+        found = fx.equilibrium(plant, context, free=["motor[0]"], fixed=fixed)
+        assert found.context.get("axis.angle[0]") == 0.4
+        assert found.context.get("motor[0]") == pytest.approx(2.0 * 9.81 * 0.5 * np.sin(0.4))
+    outer = fx.DiagramBuilder("outer")
+    outer.add(plant)
+    system = outer.build()
+    start = system.create_default_context()
+    start.set("arm.axis.angle", 0.4)
+    found = fx.equilibrium(system, start, free=["arm.motor[0]"], fixed="arm.axis")
+    assert found.context.get("arm.motor[0]") == pytest.approx(9.81 * np.sin(0.4))
+    with pytest.raises(fx.errors.UnknownNameError, match=r"'arm\.axes' fixed.*mean 'arm\.axis'"):
+        fx.equilibrium(system, fixed="arm.axes")
 
 
 def test_a_fixed_quaternion_keeps_its_length() -> None:

@@ -116,7 +116,7 @@ AGAIN: dict[str, Callable[[fx.Diagram, fx.Context], Any]] = {
     "linearize sampled": lambda d, c: fx.linearize(d, c, ["gain.u"], ["gain.y"], period=0.1),
     "equilibrium": fx.equilibrium,
     "modes": fx.modes,
-    "sensitivity": lambda d, c: fx.parameter_sensitivity(d, 0.01, ["gain.gain"], context=c),
+    "sensitivity": lambda d, c: fx.parameter_sensitivity(d, ["gain.gain"], 0.01, context=c),
 }
 
 

@@ -108,7 +108,7 @@ class Toggling(fx.LeafSystem):
         self.u = self.declare_vector_input("u", 1)
         self.sign = self.declare_discrete_state("sign", 1.0)
         self.held = self.declare_discrete_state("held", 0.0)
-        self.declare_discrete_update(self.sample, fx.Periodic(0.1))
+        self.declare_discrete_update(self.sample, fx.diagrams.Periodic(0.1))
         self.declare_vector_output("y", 1, self.held)
 
     def sample(self, context: Any) -> dict[Any, Any]:
@@ -188,8 +188,8 @@ class Multiplying(fx.LeafSystem):
         self.u = self.declare_vector_input("u", 1)
         self.x = self.declare_discrete_state("x", 0.4)
         self.held = self.declare_discrete_state("held", 0.3)
-        self.declare_discrete_update(self.square, fx.Periodic(0.1))
-        self.declare_discrete_update(self.add, fx.Periodic(0.05))
+        self.declare_discrete_update(self.square, fx.diagrams.Periodic(0.1))
+        self.declare_discrete_update(self.add, fx.diagrams.Periodic(0.05))
         self.declare_vector_output("y", 1, self.x)
 
     def square(self, context: Any) -> dict[Any, Any]:

@@ -223,7 +223,7 @@ class Counting(fx.LeafSystem):
         super().__init__("counting")
         self.u = self.declare_vector_input("u", 1)
         self.n = self.declare_discrete_state("n", 0.0)
-        self.declare_discrete_update(self.count, fx.Periodic(T))
+        self.declare_discrete_update(self.count, fx.diagrams.Periodic(T))
         self.calls = 0
 
     def count(self, context: Any) -> dict[Any, Any]:
@@ -237,7 +237,7 @@ class Restless(fx.LeafSystem):
     def __init__(self) -> None:
         super().__init__("restless")
         self.n = self.declare_discrete_state("n", 0.0)
-        self.declare_discrete_update(lambda c: {self.n: self.n(c)}, fx.PerStep())
+        self.declare_discrete_update(lambda c: {self.n: self.n(c)}, fx.diagrams.PerStep())
 
 
 def test_what_does_not_fit_is_refused_by_name() -> None:

@@ -146,7 +146,7 @@ def test_derivatives_of_runs_never_take_the_gain_for_the_slope() -> None:
     model = fx.linearize(chain, inputs=["u.value", "e.upper"], outputs=["e.y"])
     assert model.D.tolist() == model.B.tolist() == [[1.0, 0.0]]  # as a gain, it has no limit
     assert model.y0.tolist() == [0.2]
-    found = fx.parameter_sensitivity(chain, 2.0, ["u.value", "e.upper"])
+    found = fx.parameter_sensitivity(chain, ["u.value", "e.upper"], 2.0)
     assert found.derivatives["u.value"][-1].tolist() == [0.0]
     assert found.derivatives["e.upper"][-1] == pytest.approx([2.0])
 
@@ -448,8 +448,8 @@ def test_numbers_in_small_units_are_right_or_doubted(unit: float) -> None:
         with pytest.warns(UserWarning, match="All states of 'lag' stay so small .*atol = 1e-09"):
             fx.sweep(lag, {"u": [unit, 2.0 * unit]}, 5.0, metrics=fx.metrics.final("y"))
         with pytest.warns(UserWarning, match="All states of 'lag' stay so small .*atol = 1e-11"):
-            fx.parameter_sensitivity(lag, 5.0, "time_constant", context=context)
-    exact = fx.parameter_sensitivity(lag, 5.0, "time_constant", context=context, atol=1e-9 * unit)
+            fx.parameter_sensitivity(lag, "time_constant", 5.0, context=context)
+    exact = fx.parameter_sensitivity(lag, "time_constant", 5.0, context=context, atol=1e-9 * unit)
     assert exact["time_constant"] == pytest.approx([-5.0 * unit * np.exp(-5.0)], rel=1e-5)
 
 
@@ -514,7 +514,7 @@ class Latch(fx.LeafSystem):
         self.slope = self.declare_numeric_parameter("slope", 0.5)
         self.state = self.declare_continuous_state(z=2)
         self.held = self.declare_discrete_state("held", [0.0])
-        self.declare_discrete_update(self.update, fx.Periodic(0.1))
+        self.declare_discrete_update(self.update, fx.diagrams.Periodic(0.1))
 
     def update(self, context: Any) -> Any:
         return {self.held: fx.array([np.where(self.state(context)[0] > 1.0, 1.0, 0.0)])}

@@ -276,13 +276,13 @@ def test_a_loop_has_the_poles_of_its_design_whatever_samples_the_input(late: str
         "filter": lambda: fx.TransferFunction("late", [1.0, 0.3], [1.0, -0.2], period=period),
     }
 
-    def plant(builder: fx.DiagramBuilder) -> fx.InputPort:
+    def plant(builder: fx.DiagramBuilder) -> fx.diagrams.InputPort:
         lag = fx.TransferFunction("plant", [1.0], [1.0, 0.5, 4.0])
         blocks = [samplers[late](), lag] if late else [lag]
         builder.add_all(*blocks)
         if late:
             builder.connect_chain("late", "plant")
-        port: fx.InputPort = blocks[0].find("u")
+        port: fx.diagrams.InputPort = blocks[0].find("u")
         return port
 
     def model(**options: Any) -> fx.LinearModel:

@@ -190,17 +190,11 @@ def test_bad_arguments_of_measurements_are_refused() -> None:
     lag = fx.FirstOrderLag("lag", 1.0)
     context = lag.create_default_context()
     context.set("u", 0.0)
-    good: dict[str, Any] = {"input": "u", "outputs": "y", "frequencies": [1.0], "context": context}
+    good: dict[str, Any] = {"input": "u", "outputs": "y", "frequency": [1.0], "context": context}
     refused: list[tuple[type[Exception], dict[str, Any]]] = [
-        *(
-            (fx.errors.ValueRefusedError, {"frequencies": f})
-            for f in ([], [0.0], [-1.0], [2.0, 1.0])
-        ),
-        *(
-            (fx.errors.ValueRefusedError, {"frequencies": f})
-            for f in ([np.nan], [np.inf], "a", None)
-        ),
-        (fx.errors.ValueRefusedError, {"frequencies": [400.0], "period": 0.01}),
+        *((fx.errors.ValueRefusedError, {"frequency": f}) for f in ([], [0.0], [-1.0], [2.0, 1.0])),
+        *((fx.errors.ValueRefusedError, {"frequency": f}) for f in ([np.nan], [np.inf], "a", None)),
+        (fx.errors.ValueRefusedError, {"frequency": [400.0], "period": 0.01}),
         *((fx.errors.ValueRefusedError, {"amplitude": a}) for a in (0.0, -1.0, np.nan, [1.0, 2.0])),
         *((fx.errors.ValueRefusedError, {"tolerance": t}) for t in (0.0, 1.0, np.nan)),
         (fx.errors.ValueRefusedError, {"excitation": "noise"}),

@@ -45,7 +45,7 @@ def fitted() -> dict[str, Any]:
 
 
 def differentiated() -> dict[str, Any]:
-    found = fx.parameter_sensitivity(AXIS, 0.1, [INERTIA], context=start(), outputs=["joint.angle"])
+    found = fx.parameter_sensitivity(AXIS, [INERTIA], 0.1, context=start(), outputs=["joint.angle"])
     by_output = found.output_derivatives
     return {"states": found.derivatives, "output": by_output[AXIS.find("joint.angle")]}
 

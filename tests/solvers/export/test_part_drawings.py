@@ -33,7 +33,7 @@ def hinged_guide() -> fx.Plant:
     arm = builder.add_body("arm", fx.SpatialInertia.point_mass(0.1))
     joint = builder.add_joint(fx.RpyFloatingJoint("arm", stage, arm))
     joint.default_pose = np.eye(3), (0.02, 0.0, 0.0)
-    notch = fx.CircularNotch(thickness=NECK, radius=RADIUS, width=WIDTH)
+    notch = fx.sections.CircularNotch(thickness=NECK, radius=RADIUS, width=WIDTH)
     center = builder.add_frame("center", stage, (0.02, 0.0, 0.0))
     builder.add_force_element(fx.NotchHinge("notch", center, arm, notch=notch, material=STEEL))
     return builder.build()

@@ -63,7 +63,7 @@ def refusal(system: fx.System, **options: Any) -> str:
 
 def how_a_sweep_went(system: fx.System) -> str:
     contexts = [system.create_default_context() for _ in range(2)]
-    return fx.simulate_many(system, 0.1, contexts).how
+    return fx.simulate_many(system, contexts, 0.1).how
 
 
 def test_without_llvmlite_all_say_so(monkeypatch: pytest.MonkeyPatch) -> None:

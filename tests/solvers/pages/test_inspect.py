@@ -340,7 +340,7 @@ def test_a_leaf_in_a_plant_is_shown_as_one_segment(segments: int) -> None:
 def test_a_notch_shows_its_stress_along_it() -> None:
     t, R, b = 5e-4, 5e-3, 1e-2
     aluminum = fx.Material.common("aluminum 7075-T6")
-    notch = fx.CircularNotch(thickness=t, radius=R, width=b)
+    notch = fx.sections.CircularNotch(thickness=t, radius=R, width=b)
     hinge = fx.NotchHinge(
         "hinge", fx.Body("base"), fx.Body("lever"), notch=notch, material=aluminum
     )

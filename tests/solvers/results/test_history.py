@@ -70,7 +70,7 @@ def test_sampling_at_the_times_of_the_result_gives_its_signals(
 
 
 def test_an_update_that_changes_nothing_leaves_no_double_time() -> None:
-    idle = Clockwork(fx.Periodic(0.1), lambda context, count: 0.0, kind="discrete")
+    idle = Clockwork(fx.diagrams.Periodic(0.1), lambda context, count: 0.0, kind="discrete")
     result = fx.simulate(together(idle, Oscillator()), 1.0)
     assert np.all(np.diff(result.time) > 0.0)
 
@@ -79,7 +79,7 @@ def test_a_chain_of_updates_at_one_instant_is_one_jump() -> None:
     """An event whose update makes another event due at the same instant."""
     builder = fx.DiagramBuilder("diagram")
     builder.add_all(
-        Clockwork(fx.Periodic(0.5, 0.5), count_up, kind="discrete", name="first"),
+        Clockwork(fx.diagrams.Periodic(0.5, 0.5), count_up, kind="discrete", name="first"),
         fx.Relay("relay", 0.5, -0.5),
         Oscillator("oscillator"),
     )
@@ -101,7 +101,7 @@ def test_a_bounce_reverses_the_speed_between_two_equal_times() -> None:
 
 @pytest.mark.parametrize("moving", [False, True], ids=["without motion", "with motion"])
 def test_discrete_signals_are_held_between_their_updates(moving: bool) -> None:
-    counter = Clockwork(fx.Periodic(0.25, 0.25), count_up, kind="discrete")
+    counter = Clockwork(fx.diagrams.Periodic(0.25, 0.25), count_up, kind="discrete")
     result = fx.simulate(together(counter, Oscillator()) if moving else together(counter), 1.0)
     times = np.array([0.0, 0.2, 0.25, 0.3, 0.49, 0.5, 0.9])
     assert result.sample("clockwork.count", times).tolist() == [0, 0, 1, 1, 1, 2, 3]
@@ -147,7 +147,7 @@ def test_fine_time_contains_every_step_and_keeps_the_jumps() -> None:
 
 
 def cpu_time_of_reading(ticks: int) -> float:
-    counter = Clockwork(fx.Periodic(1.0), count_up, kind="discrete", name="counter")
+    counter = Clockwork(fx.diagrams.Periodic(1.0), count_up, kind="discrete", name="counter")
     result = fx.simulate(together(counter), float(ticks))
     start = process_time()
     assert result["counter.y"][-1] == ticks
@@ -213,7 +213,7 @@ def thermostat() -> fx.Diagram:
 
 def counting() -> fx.Diagram:
     """No continuous state at all."""
-    counter = Clockwork(fx.Periodic(0.05), count_up, kind="discrete", name="counter")
+    counter = Clockwork(fx.diagrams.Periodic(0.05), count_up, kind="discrete", name="counter")
     return together(counter, fx.Sine("sine", 1.0, 3.0))
 
 
@@ -308,7 +308,7 @@ def test_what_cannot_be_traced_is_evaluated_at_one_time_after_the_other() -> Non
             self.pages = self.declare_abstract_state("pages", ())
             self.declare_unrestricted_update(
                 lambda context: {self.pages: (*self.pages(context), context.time)},
-                fx.Periodic(0.25, 0.25),
+                fx.diagrams.Periodic(0.25, 0.25),
             )
             self.y = self.declare_vector_output(
                 "y", 1, lambda context: len(self.pages(context)), prerequisites=[self.pages]

@@ -29,7 +29,7 @@ class Oscillators(fx.LeafSystem):
         if period is not None:
             self.n = self.declare_discrete_state("n", [0.0])
             self.declare_discrete_update(
-                lambda context: {self.n: self.n(context) + 1.0}, fx.Periodic(period)
+                lambda context: {self.n: self.n(context) + 1.0}, fx.diagrams.Periodic(period)
             )
 
     def calc_time_derivatives(self, context: Any) -> Any:

@@ -166,8 +166,8 @@ def test_outcome_and_message_of_a_completed_run() -> None:
 
 def test_outcome_and_message_of_a_terminated_run() -> None:
     stop = Clockwork(
-        fx.Periodic(0.25),
-        lambda context, count: fx.Terminate("far enough") if context.time > 0.4 else None,
+        fx.diagrams.Periodic(0.25),
+        lambda context, count: fx.diagrams.Terminate("far enough") if context.time > 0.4 else None,
         name="stop",
     )
     result = fx.simulate(together(stop, Oscillator()), 1.0)

@@ -238,7 +238,7 @@ def test_each_run_of_a_sweep_is_measured_from_its_own_step_to_its_own_target() -
             single = getattr(run.step_info("arm.y"), name)
             assert figures[k] == pytest.approx(single, rel=2e-3)
     many = fx.simulate_many(
-        sweep.system, 9.0, [sweep.context(k) for k in range(3)], signals="arm.y", metrics="at"
+        sweep.system, [sweep.context(k) for k in range(3)], 9.0, signals="arm.y", metrics="at"
     )
     assert many.metrics["at"].tolist() == values["target.at"]
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import flexure as fx
+from flexure.diagrams import Forced, Initialization, Periodic, PerStep, Witness
 from flexure.diagrams.checks.errors import ContextError
 from tests.support.native.native import needs_llvmlite
 
@@ -54,7 +55,7 @@ def expected(operator: Any, since: float, until: float) -> float:
 
 @every_kind
 @pytest.mark.parametrize("operator", [open_at_one, fill_at_one])
-@pytest.mark.parametrize("trigger", [fx.Periodic(0.25), fx.PerStep()], ids=["Periodic", "PerStep"])
+@pytest.mark.parametrize("trigger", [Periodic(0.25), PerStep()], ids=["Periodic", "PerStep"])
 def test_what_a_publish_sets_acts_from_the_end_of_its_step_on(
     operator: Any, trigger: Any, compiled: Any
 ) -> None:
@@ -71,7 +72,7 @@ def test_what_a_publish_sets_acts_from_the_end_of_its_step_on(
 
 @needs_llvmlite
 @pytest.mark.parametrize("operator", [open_at_one, fill_at_one])
-@pytest.mark.parametrize("trigger", [fx.Periodic(0.25), fx.PerStep()], ids=["Periodic", "PerStep"])
+@pytest.mark.parametrize("trigger", [Periodic(0.25), PerStep()], ids=["Periodic", "PerStep"])
 def test_native_runs_take_the_steps_of_interpreted_ones(operator: Any, trigger: Any) -> None:
     native, interpreted = (
         fx.simulate(Leak(operator, trigger), 3.0, method="RK45", compiled=compiled)
@@ -91,7 +92,7 @@ def test_every_publish_takes_place_once(compiled: Any) -> None:
         times.append(float(context.time))
         leak.k.set(context, 1.0 + context.time)
 
-    fx.simulate(Leak(note, fx.Periodic(0.25)), 2.0, method="RK45", compiled=compiled)
+    fx.simulate(Leak(note, Periodic(0.25)), 2.0, method="RK45", compiled=compiled)
     assert times == pytest.approx(np.arange(0.0, 2.1, 0.25))
 
 
@@ -99,7 +100,7 @@ def test_every_publish_takes_place_once(compiled: Any) -> None:
 def test_what_changes_nothing_leaves_the_motion_alone(compiled: Any) -> None:
     watched, alone = (
         fx.simulate(Leak(lambda *_: None, trigger), 2.0, method="RK45", compiled=compiled)
-        for trigger in (fx.Periodic(0.25), fx.Initialization())
+        for trigger in (Periodic(0.25), Initialization())
     )
     np.testing.assert_array_equal(watched["x"], alone["x"])
     assert watched.statistics.restarts == alone.statistics.restarts == 1
@@ -153,9 +154,9 @@ MEDDLING: dict[str, Callable[[Meddler, Any], None]] = {
     "all values": copy_all,
 }
 TRIGGERS = [
-    fx.Periodic(0.25),
-    fx.PerStep(),
-    fx.Witness(lambda context: context.time - 0.5),
+    Periodic(0.25),
+    PerStep(),
+    Witness(lambda context: context.time - 0.5),
 ]
 
 
@@ -189,7 +190,7 @@ def test_an_update_that_sets_something_instead_of_returning_it_is_refused(
     def meddle(block: Meddler, context: Any) -> None:
         (block.rate if what == "parameter" else block.count).set(context, 5.0)
 
-    block = Meddler(meddle, fx.Periodic(0.25), updating=True)
+    block = Meddler(meddle, Periodic(0.25), updating=True)
     found = rf"Cannot set {what} 'meddler.*found the update 'meddler.look'.*change nothing"
     with pytest.raises(ContextError, match=found):
         fx.simulate(block, 1.0, compiled=compiled)
@@ -197,7 +198,7 @@ def test_an_update_that_sets_something_instead_of_returning_it_is_refused(
 
 @pytest.mark.parametrize("what", MEDDLING)
 def test_a_monitor_that_does_so_is_refused(what: str) -> None:
-    block = Meddler(lambda block, context: None, fx.Forced(), noting=True)
+    block = Meddler(lambda block, context: None, Forced(), noting=True)
     simulator = fx.Simulator(block, monitor=lambda context: MEDDLING[what](block, context))
     with pytest.raises(ContextError, match=f"Cannot set {what}.*found the monitor, which may read"):
         simulator.advance_to(1.0)
@@ -209,6 +210,6 @@ def test_a_publish_may_do_what_it_likes_with_a_clone() -> None:
         twin.continuous_state = [5.0]
         fx.simulate(block, twin.time + 1.0, context=twin)
 
-    simulator = fx.Simulator(Meddler(look, fx.Witness(lambda context: context.time - 0.5)))
+    simulator = fx.Simulator(Meddler(look, Witness(lambda context: context.time - 0.5)))
     simulator.advance_to(1.0)
     np.testing.assert_allclose(simulator.context.continuous_state, np.exp(-1.0), rtol=1e-5)

@@ -38,7 +38,7 @@ class Latch(fx.LeafSystem):
         self.u = self.declare_vector_input("u", 1)
         self.count = self.declare_discrete_state("count", 0.0)
         self.declare_vector_output("y", 1, self.count, prerequisites=[self.count])
-        self.declare_discrete_update(self.add, fx.Witness(self.calc_height, "rising"))
+        self.declare_discrete_update(self.add, fx.diagrams.Witness(self.calc_height, "rising"))
 
     def calc_height(self, context: Any) -> Any:
         return self.u(context)[0] - 0.5
@@ -277,7 +277,7 @@ def test_a_run_stops_at_the_sample_that_is_to_stop_it(compiled: Any, record: boo
     simulator = fx.Simulator(builder.build(), compiled=compiled, record=record, method="RK45")
     simulator.advance_to(2.0)
     assert simulator.context.time == pytest.approx(0.6)
-    assert simulator.termination == fx.Terminate("it is high")
+    assert simulator.termination == fx.diagrams.Terminate("it is high")
     assert simulator.context.get("chain.hold.y") == pytest.approx([0.1])
     assert simulator.history is None or simulator.history.end == simulator.context.time
     simulator.advance_to(2.0)
@@ -340,7 +340,7 @@ def test_an_endless_chain_of_witness_events_ends_with_their_names(compiled: Any)
 
     actor = Actor(
         Act("discrete", Watch(lambda t, x, d: d[0]), turn),
-        Act("discrete", fx.Periodic(0.5, 0.5), turn),
+        Act("discrete", fx.diagrams.Periodic(0.5, 0.5), turn),
         rate=lambda t, x, d: d[0] - x,
         numbers=[1.0, 0.0, 0.0],
     )

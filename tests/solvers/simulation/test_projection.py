@@ -192,7 +192,7 @@ class Kicked(Orbit):
 
     def __init__(self) -> None:
         super().__init__("kicked")
-        self.declare_unrestricted_update(self.kick, fx.Periodic(100.0, 1.0))
+        self.declare_unrestricted_update(self.kick, fx.diagrams.Periodic(100.0, 1.0))
 
     def kick(self, context: Any) -> dict[Any, Any]:
         q, v = self.state(context)
@@ -213,7 +213,7 @@ class Crossing(Orbit):
 
     def __init__(self) -> None:
         super().__init__("crossing", tolerance=1e-12)
-        self.declare_unrestricted_update(self.turn, fx.Witness(self.position, "falling"))
+        self.declare_unrestricted_update(self.turn, fx.diagrams.Witness(self.position, "falling"))
 
     def position(self, context: Any) -> Any:
         return self.state(context)[0]

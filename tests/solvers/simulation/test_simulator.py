@@ -11,6 +11,7 @@ import pytest
 from scipy.integrate import RK45
 
 import flexure as fx
+from flexure.diagrams import Initialization, Periodic, PerStep, Witness
 from flexure.diagrams.checks.errors import (
     ContextError,
     UnknownNameError,
@@ -45,10 +46,10 @@ class Eventful(fx.LeafSystem):
         self.u = self.declare_discrete_state("u", 0.0)
         self.d = self.declare_discrete_state("d", 0.0)
         triggers: dict[str, Trigger] = {
-            "witness": fx.Witness(lambda context: context.time - 0.5),
-            "periodic": fx.Periodic(0.5),
-            "per_step": fx.PerStep(),
-            "initialization": fx.Initialization(),
+            "witness": Witness(lambda context: context.time - 0.5),
+            "periodic": Periodic(0.5),
+            "per_step": PerStep(),
+            "initialization": Initialization(),
         }
         for label, trigger in triggers.items():
             self.declare_publish(self.noting(f"publish {label}"), trigger)
@@ -147,7 +148,7 @@ def test_handlers_of_a_phase_see_the_same_values_and_the_writing_of_the_phase_be
 
 @pytest.mark.parametrize("moving", [False, True], ids=["without motion", "with motion"])
 def test_an_update_due_at_the_end_stays_pending(moving: bool) -> None:
-    counter = Clockwork(fx.Periodic(0.5), count_up, kind="discrete")
+    counter = Clockwork(Periodic(0.5), count_up, kind="discrete")
     simulator = fx.Simulator(together(counter, decay()) if moving else counter)
     simulator.advance_to(1.0)
     assert counter.times == [0.0, 0.5]
@@ -162,7 +163,7 @@ def test_an_update_due_at_the_end_stays_pending(moving: bool) -> None:
 
 @pytest.mark.parametrize("kind", ["discrete", "publish"])
 def test_periodic_events_keep_their_floating_point_times(kind: Any) -> None:
-    block = Clockwork(fx.Periodic(0.1, 0.05), count_up if kind == "discrete" else look, kind=kind)
+    block = Clockwork(Periodic(0.1, 0.05), count_up if kind == "discrete" else look, kind=kind)
     simulator = fx.Simulator(together(block, decay()))
     for end in (0.31, 0.7, 1.0):
         simulator.advance_to(end)
@@ -180,7 +181,7 @@ def test_an_update_per_step_that_changes_continuous_state_is_seen_by_the_next_st
             super().__init__("sawtooth")
             self.x = self.declare_continuous_state(z=1)
             self.starts: list[float] = []
-            self.declare_unrestricted_update(self.fall, fx.PerStep())
+            self.declare_unrestricted_update(self.fall, PerStep())
 
         def calc_time_derivatives(self, context: Any) -> Any:
             return [1.0]
@@ -198,7 +199,7 @@ def test_an_update_per_step_that_changes_continuous_state_is_seen_by_the_next_st
 
 
 def test_publishes_at_an_instant_see_the_values_before_its_updates() -> None:
-    counter = Clockwork(fx.Periodic(0.25), count_up, kind="discrete", name="counter")
+    counter = Clockwork(Periodic(0.25), count_up, kind="discrete", name="counter")
     log = fx.VectorLog("log", period=0.25)
     simulator = fx.Simulator(chain(counter, log))
     simulator.advance_to(1.0)
@@ -206,7 +207,7 @@ def test_publishes_at_an_instant_see_the_values_before_its_updates() -> None:
 
 
 def test_times_that_handlers_see_are_plain_floats() -> None:
-    block = Clockwork(fx.PerStep())
+    block = Clockwork(PerStep())
     simulator = fx.Simulator(together(block, decay()))
     simulator.advance_to(1.0)
     assert {type(time) for time in block.times} == {float}
@@ -217,7 +218,7 @@ def test_times_that_handlers_see_are_plain_floats() -> None:
 
 
 def test_initialize_is_called_by_the_first_advance_only() -> None:
-    block = Clockwork(fx.Initialization(), count_up, kind="discrete")
+    block = Clockwork(Initialization(), count_up, kind="discrete")
     simulator = fx.Simulator(together(block, decay()))
     simulator.advance_to(0.0)
     simulator.advance_to(0.5)
@@ -228,7 +229,7 @@ def test_initialize_is_called_by_the_first_advance_only() -> None:
 
 
 def test_a_changed_time_needs_a_new_initialization() -> None:
-    block = Clockwork(fx.Periodic(1.0))
+    block = Clockwork(Periodic(1.0))
     simulator = fx.Simulator(together(block, decay()))
     simulator.advance_to(0.5)
     simulator.context.time = 2.75
@@ -253,7 +254,7 @@ def test_initialization_counts_statistics_anew() -> None:
 
 
 def test_an_update_pending_from_before_is_forgotten_by_a_new_initialization() -> None:
-    block = Clockwork(fx.Periodic(0.5, 0.5), count_up, kind="discrete")
+    block = Clockwork(Periodic(0.5, 0.5), count_up, kind="discrete")
     simulator = fx.Simulator(block)
     simulator.advance_to(0.5)
     simulator.context.time = 0.0
@@ -303,9 +304,9 @@ def test_statistics_count_what_happened() -> None:
     simulator = fx.Simulator(
         together(
             Flow(rate, [1.0], watch=lambda t, x: t - 0.3),
-            Clockwork(fx.Periodic(0.25), name="a"),
-            Clockwork(fx.Periodic(0.5), count_up, kind="discrete", name="b"),
-            Clockwork(fx.Initialization(), count_up, kind="unrestricted", name="c"),
+            Clockwork(Periodic(0.25), name="a"),
+            Clockwork(Periodic(0.5), count_up, kind="discrete", name="b"),
+            Clockwork(Initialization(), count_up, kind="unrestricted", name="c"),
         ),
         method="RK45",
         compiled=False,
@@ -334,7 +335,7 @@ def test_a_restart_at_a_tick_costs_no_search_for_a_step_size() -> None:
     quiet = fx.Simulator(Oscillator(), method="RK45", compiled=False)
     quiet.advance_to(10.0)
     ticking = fx.Simulator(
-        together(Oscillator(), Clockwork(fx.Periodic(0.05), count_up, kind="discrete")),
+        together(Oscillator(), Clockwork(Periodic(0.05), count_up, kind="discrete")),
         method="RK45",
         compiled=False,
     )
@@ -352,7 +353,7 @@ def test_explain_names_the_method_and_how_the_equations_are_evaluated() -> None:
 
 
 def test_a_diagram_without_continuous_state_integrates_nothing() -> None:
-    simulator = fx.Simulator(Clockwork(fx.Periodic(0.5)))
+    simulator = fx.Simulator(Clockwork(Periodic(0.5)))
     simulator.advance_to(3.0)
     assert simulator.explain() == "no continuous state was integrated"
     assert simulator.statistics.evaluations == 0
@@ -380,7 +381,7 @@ def test_absolute_tolerance_is_a_thousandth_of_the_relative_one(rtol: float) -> 
 
 def test_tolerances_by_block_path_inner_ones_before_outer_ones() -> None:
     inner = nested(Oscillator("oscillator"), 2)
-    root = together(decay(name="flow"), inner, Clockwork(fx.PerStep(), name="still"), name="root")
+    root = together(decay(name="flow"), inner, Clockwork(PerStep(), name="still"), name="root")
     wish = {"d2.d1.oscillator": 1e-9, "d2": 1e-4, "": 1e-3}
     assert fx.Simulator(root, rtol=wish).rtol.tolist() == [1e-3] + [1e-9] * 3
     assert fx.Simulator(root, atol={"d2": 1e-5}).atol == pytest.approx([1e-9] + [1e-5] * 3)
@@ -481,7 +482,7 @@ def test_tolerances_that_mean_nothing_are_refused_everywhere(tolerance: dict[str
     for attempt in (
         lambda: fx.simulate(lag, 1.0, **rest),
         lambda: fx.sweep(lag, {"gain": [1.0, 2.0]}, 1.0, **rest),
-        lambda: fx.parameter_sensitivity(lag, 1.0, "gain", **rest),
+        lambda: fx.parameter_sensitivity(lag, "gain", 1.0, **rest),
         lambda: fx.optimize(lag, {"gain": (1.0, 2.0)}, measure, t_final=1.0, **rest),
         lambda: fx.fit(lag, record, ["gain"], **tolerance),
         lambda: fx.page(lag, 1.0, **rest),
@@ -495,7 +496,7 @@ def test_a_sensitivity_without_a_tolerance_has_the_default() -> None:
     context = lag.create_default_context()
     lag.u.fix(context, 0.0)
     found = [
-        fx.parameter_sensitivity(lag, 3.0, "time_constant", context=context, rtol=r)
+        fx.parameter_sensitivity(lag, "time_constant", 3.0, context=context, rtol=r)
         for r in (None, 1e-8)
     ]
     assert found[0]["time_constant"].tolist() == found[1]["time_constant"].tolist()
@@ -565,7 +566,7 @@ def test_options_that_the_method_refuses_leave_the_context_alone(
 
 
 def test_tolerances_of_a_block_without_continuous_state_are_refused() -> None:
-    still = Clockwork(fx.PerStep(), name="still")
+    still = Clockwork(PerStep(), name="still")
     with pytest.raises(UnknownNameError, match=r"rtol of 'still'.*'flow'.*found a block without"):
         fx.Simulator(together(decay(), still), rtol={"still": 1e-3})
 

@@ -169,7 +169,7 @@ def test_runs_that_still_move_are_counted_in_one_warning(
 def test_runs_from_contexts_are_measured_likewise() -> None:
     whole = swept(metrics=WANTED)
     contexts = [whole.context(k) for k in (0, 7)]
-    found = fx.simulate_many(whole.system, 8.0, contexts, metrics=WANTED)
+    found = fx.simulate_many(whole.system, contexts, 8.0, metrics=WANTED)
     for name, column in found.metrics.items():
         np.testing.assert_allclose(column, whole.metrics[name][[0, 7]], rtol=1e-9)
 
@@ -197,7 +197,7 @@ def test_what_cannot_be_measured_is_refused_before_anything_runs(
 
 
 def test_metrics_of_no_runs_are_empty() -> None:
-    found = fx.simulate_many(loop(), 8.0, [], metrics=WANTED)
+    found = fx.simulate_many(loop(), [], 8.0, metrics=WANTED)
     assert [len(column) for column in found.metrics.values()] == [0, 0, 0]
 
 

@@ -10,7 +10,8 @@ import pytest
 
 import flexure as fx
 from flexure.errors import ValueRefusedError
-from flexure.solvers.sweeps.running.sweep_record import IntegrationOptions, SweepOptions
+from flexure.solvers.simulation.run_control.options import SimulationOptions
+from flexure.solvers.sweeps.running.sweep_record import SweepOptions
 from tests.support.systems.sweeps import Pendulum
 
 STIFFNESS = [1.0, 2.0, 4.0]
@@ -26,7 +27,7 @@ def run(function: str, **options: Any) -> fx.results.Sweep:
     contexts = [pendulum.create_default_context() for _ in STIFFNESS]
     for context, stiffness in zip(contexts, STIFFNESS, strict=True):
         context.set("stiffness", stiffness)
-    return fx.simulate_many(pendulum, 2.0, contexts, **options)
+    return fx.simulate_many(pendulum, contexts, 2.0, **options)
 
 
 @both
@@ -51,10 +52,11 @@ def test_every_option_is_described_once() -> None:
     assert sorted(named) == sorted([*own, *SweepOptions.__optional_keys__])
 
 
-@pytest.mark.parametrize("name", sorted(IntegrationOptions.__optional_keys__))
+@pytest.mark.parametrize("name", sorted(SimulationOptions.__optional_keys__))
 def test_what_is_meant_for_the_simulator_is_an_option_of_it(name: str) -> None:
     option = inspect.signature(fx.Simulator).parameters[name]
-    assert option.annotation == IntegrationOptions.__annotations__[name].__forward_arg__
+    assert option.annotation == SimulationOptions.__annotations__[name].__forward_arg__
+    assert inspect.signature(fx.simulate).parameters[name] == option
 
 
 @pytest.mark.parametrize(
@@ -86,8 +88,8 @@ def test_without_rtol_the_accuracy_of_the_first_context_is_that_of_all_runs(rtol
     pendulum = Pendulum()
     contexts = [pendulum.create_default_context() for _ in range(2)]
     contexts[0].accuracy = 1e-10
-    fine = fx.simulate_many(pendulum, 2.0, contexts, **rtol)
-    assert fine.steps[0] == fine.steps[1] > 2 * fx.simulate_many(pendulum, 2.0, contexts[1:]).steps
+    fine = fx.simulate_many(pendulum, contexts, 2.0, **rtol)
+    assert fine.steps[0] == fine.steps[1] > 2 * fx.simulate_many(pendulum, contexts[1:], 2.0).steps
 
 
 class Counted(Pendulum):
@@ -96,7 +98,7 @@ class Counted(Pendulum):
     def __init__(self) -> None:
         super().__init__()
         self.asked: list[int] = []
-        self.declare_publish(lambda context: self.asked.append(1), fx.Periodic(1.0))
+        self.declare_publish(lambda context: self.asked.append(1), fx.diagrams.Periodic(1.0))
 
 
 def test_long_interpreted_runs_are_announced_with_the_time_that_they_will_take(

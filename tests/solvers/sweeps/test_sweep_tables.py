@@ -162,7 +162,7 @@ def test_a_data_set_of_samples_has_the_values_as_coordinates() -> None:
     data = fx.sweep(Tank(), {"k": [[0.1, 0.2], [0.3, 0.4]]}, 1.0).to_xarray()
     assert data["k[1]"].dims == ("sample",)
     assert data["k[1]"].values.tolist() == [0.2, 0.4]
-    given = fx.simulate_many(Tank(), 1.0, [Tank().create_default_context()][:0])
+    given = fx.simulate_many(Tank(), [Tank().create_default_context()][:0], 1.0)
     assert given.plan is None
     assert given.to_xarray()["final_states"].shape == (0, 1)
 
@@ -221,7 +221,7 @@ def test_runs_from_given_contexts_come_again() -> None:
     contexts = [pendulum.create_default_context() for _ in range(3)]
     for context, angle in zip(contexts, (0.1, 1.0, 2.0), strict=True):
         context.set("x", [angle, 0.0])
-    sweep = fx.simulate_many(pendulum, 1.0, contexts, signals="angle")
+    sweep = fx.simulate_many(pendulum, contexts, 1.0, signals="angle")
     np.testing.assert_array_equal(sweep.rerun(2)["angle"][0], sweep["angle"][2])
 
 

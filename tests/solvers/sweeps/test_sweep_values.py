@@ -233,7 +233,7 @@ def test_many_contexts_are_simulated_like_each_alone(compiled: bool) -> None:
     contexts = various_contexts(diagram, 5)
     before = [context.clone() for context in contexts]
     sweep = fx.simulate_many(
-        diagram, 2.0, contexts, signals=["arm.y"], times=[0.3, 0.5, 2.0], compiled=compiled
+        diagram, contexts, 2.0, signals=["arm.y"], times=[0.3, 0.5, 2.0], compiled=compiled
     )
     assert contexts == before
     assert sweep.values == {}
@@ -243,7 +243,7 @@ def test_many_contexts_are_simulated_like_each_alone(compiled: bool) -> None:
 
 
 def test_no_contexts_give_no_runs() -> None:
-    sweep = fx.simulate_many(servo(), 1.0, [], signals=["arm.y"], times=[0.5], metrics="overshoot")
+    sweep = fx.simulate_many(servo(), [], 1.0, signals=["arm.y"], times=[0.5], metrics="overshoot")
     assert len(sweep) == 0
     assert sweep["arm.y"].shape == (0, 1)
     assert sweep.metrics["overshoot"].shape == (0,)
@@ -254,13 +254,13 @@ def test_all_runs_have_the_tolerances_of_the_first_context() -> None:
     pendulum: Any = contexts[0].system
     contexts.append(pendulum.create_default_context())
     contexts[0].accuracy = 1e-9
-    found = fx.simulate_many(pendulum, 1.0, contexts).final_states
+    found = fx.simulate_many(pendulum, contexts, 1.0).final_states
     np.testing.assert_array_equal(found[0], found[1])
 
 
 def test_contexts_of_another_system_are_refused() -> None:
     with pytest.raises(ContextError, match="a root context of the same system"):
-        fx.simulate_many(Pendulum(), 1.0, [Pendulum().create_default_context()])
+        fx.simulate_many(Pendulum(), [Pendulum().create_default_context()], 1.0)
     diagram = driven_pendulum()
     with pytest.raises(ContextError, match="a root context"):
-        fx.simulate_many(diagram, 1.0, [diagram.create_default_context()["pendulum"]])
+        fx.simulate_many(diagram, [diagram.create_default_context()["pendulum"]], 1.0)

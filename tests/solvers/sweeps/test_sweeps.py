@@ -531,7 +531,7 @@ def test_the_representation_counts_runs_and_failures_and_names_what_there_is() -
     )
     failed = fx.sweep(UntilEdge(), {"edge": [-1.0, 9.0]}, 1.0)
     assert repr(failed) == "<Sweep of 'flow', 2 runs to 1 s, 1 failed; edge from -1 to 9>"
-    assert repr(fx.simulate_many(Pendulum(), 1.0, [])) == "<Sweep of 'pendulum', 0 runs to 1 s>"
+    assert repr(fx.simulate_many(Pendulum(), [], 1.0)) == "<Sweep of 'pendulum', 0 runs to 1 s>"
 
 
 def test_results_cannot_be_changed_by_accident() -> None:

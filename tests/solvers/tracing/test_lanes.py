@@ -14,10 +14,11 @@ import pytest
 import flexure as fx
 from flexure.diagrams import scalars
 from flexure.diagrams.checks.errors import ContextError, EvaluationError, UnknownNameError
+from flexure.diagrams.values.symbolic_values import PARAMETER, STATE
 from flexure.solvers.tracing import lanes
 from flexure.solvers.tracing.lanes import TIME_KEY, BatchReader, ContextBatch, Lanes
 from flexure.solvers.tracing.signals import resolve
-from flexure.solvers.tracing.trace import PARAMETER, STATE, trace
+from flexure.solvers.tracing.trace import trace
 from tests.contracts.catalog import CATALOG
 from tests.contracts.equations import DRAWS, fill
 from tests.support.systems.blocks import Constant, Gain, Oscillator, diagram_of

@@ -68,7 +68,7 @@ class Keeper(fx.LeafSystem):
         self.meeting: tuple[Any, ...] = ()
         self.x = self.declare_continuous_state(z=1, default=[1.0])
         self.n = self.declare_discrete_state("n", 0.0)
-        self.declare_discrete_update(self.count, fx.Periodic(0.25))
+        self.declare_discrete_update(self.count, fx.diagrams.Periodic(0.25))
 
     def calc_time_derivatives(self, context: Any) -> Any:
         return -self.x(context)
@@ -250,7 +250,7 @@ class Base(fx.LeafSystem):
         super().__init__("base")
         self.x = self.declare_continuous_state(z=1, default=[1.0])
         self.n = self.declare_discrete_state("n", 0.0)
-        self.declare_discrete_update(self.renew, fx.Periodic(0.25))
+        self.declare_discrete_update(self.renew, fx.diagrams.Periodic(0.25))
         self.law = Law(Gains(0.5, [0.125]))
         self.counts = defaultdict(float, {"a": 1.0})
         self.modes = frozenset({Mode.FAST, Mode.SLOW})
@@ -332,7 +332,7 @@ class Drawing(fx.LeafSystem):
         self.draw = draw
         self.x = self.declare_continuous_state(z=1, default=[1.0])
         self.n = self.declare_discrete_state("n", 0.0)
-        self.declare_discrete_update(self.renew, fx.Periodic(0.25))
+        self.declare_discrete_update(self.renew, fx.diagrams.Periodic(0.25))
 
     def calc_time_derivatives(self, context: Any) -> Any:
         return self.n(context) - self.x(context)
@@ -448,7 +448,7 @@ class PerStepUpdate(Oscillator):
     def __init__(self) -> None:
         super().__init__()
         self.n = self.declare_discrete_state("n", 0.0)
-        self.declare_discrete_update(self.count, fx.PerStep())
+        self.declare_discrete_update(self.count, fx.diagrams.PerStep())
 
     def count(self, context: Any) -> Any:
         return {self.n: self.n(context) + 1.0}

@@ -7,6 +7,21 @@ from typing import Any
 import numpy as np
 
 import flexure as fx
+from flexure.constraints import (
+    CamFollower,
+    Coupling,
+    DistanceConstraint,
+    GearPair,
+    HolonomicConstraint,
+    KnifeEdge,
+    LoopJoint,
+    PointOnLine,
+    PointOnPlane,
+    PrescribedMotion,
+    RollingDisk,
+    RollingSphere,
+    VelocityConstraint,
+)
 from tests.contracts import parts
 from tests.support.calls.odd_arguments import Call
 from tests.support.calls.public_calls import (
@@ -46,7 +61,7 @@ def constraint_calls() -> dict[str, Make]:
     third = fx.RevoluteJoint("third", parts.lump("a"), parts.lump("c"), axis=(0.0, 0.0, 1.0))
     return {
         "CamFollower": whole(
-            fx.CamFollower,
+            CamFollower,
             name="c",
             cam=shaft,
             follower=guide,
@@ -54,7 +69,7 @@ def constraint_calls() -> dict[str, Make]:
             lifts=[0.0, 0.1, 0.3, 0.4, 0.3, 0.1],
         ),
         "Coupling.belt": whole(
-            fx.Coupling.belt,
+            Coupling.belt,
             name="c",
             driver=shaft,
             driven=guide,
@@ -63,7 +78,7 @@ def constraint_calls() -> dict[str, Make]:
             crossed=True,
         ),
         "Coupling.differential": whole(
-            fx.Coupling.differential,
+            Coupling.differential,
             name="c",
             drive=shaft,
             left=guide,
@@ -72,10 +87,10 @@ def constraint_calls() -> dict[str, Make]:
             offset=0.1,
         ),
         "Coupling.mimic": whole(
-            fx.Coupling.mimic, name="c", joint=shaft, mimicked=guide, multiplier=2.0, offset=0.1
+            Coupling.mimic, name="c", joint=shaft, mimicked=guide, multiplier=2.0, offset=0.1
         ),
         "Coupling.planetary": whole(
-            fx.Coupling.planetary,
+            Coupling.planetary,
             name="c",
             sun=shaft,
             carrier=guide,
@@ -84,28 +99,26 @@ def constraint_calls() -> dict[str, Make]:
             offset=0.1,
         ),
         "Coupling.rack_and_pinion": whole(
-            fx.Coupling.rack_and_pinion, name="c", pinion=shaft, rack=guide, radius=0.1, offset=0.1
+            Coupling.rack_and_pinion, name="c", pinion=shaft, rack=guide, radius=0.1, offset=0.1
         ),
         "Coupling.screw": whole(
-            fx.Coupling.screw, name="c", turning=shaft, sliding=guide, lead=0.1, offset=0.1
+            Coupling.screw, name="c", turning=shaft, sliding=guide, lead=0.1, offset=0.1
         ),
-        "Coupling": whole(fx.Coupling, name="c", factors={shaft: 1.0, guide: 2.0}, offset=0.1),
+        "Coupling": whole(Coupling, name="c", factors={shaft: 1.0, guide: 2.0}, offset=0.1),
         "DistanceConstraint": whole(
-            fx.DistanceConstraint, name="c", body_a=a, p_AP=(0.1, 0.0, 0.0), **point, distance=0.1
+            DistanceConstraint, name="c", body_a=a, p_AP=(0.1, 0.0, 0.0), **point, distance=0.1
         ),
-        "GearPair": whole(fx.GearPair, name="c", driver=shaft, driven=guide, ratio=2.0, offset=0.1),
+        "GearPair": whole(GearPair, name="c", driver=shaft, driven=guide, ratio=2.0, offset=0.1),
         "HolonomicConstraint": whole(
-            fx.HolonomicConstraint, name="c", joints=[shaft], function=lambda q, t: q[0] - t
+            HolonomicConstraint, name="c", joints=[shaft], function=lambda q, t: q[0] - t
         ),
-        "KnifeEdge": whole(fx.KnifeEdge, name="c", **frames, sideways=(0.0, 1.0, 0.0)),
-        "LoopJoint": whole(fx.LoopJoint, joint=shaft),
-        "PointOnLine": whole(fx.PointOnLine, name="c", frame_a=a, **point, axis=(0.0, 0.0, 1.0)),
-        "PointOnPlane": whole(
-            fx.PointOnPlane, name="c", frame_a=a, **point, normal=(0.0, 0.0, 1.0)
-        ),
-        "PrescribedMotion": whole(fx.PrescribedMotion, name="c", joint=shaft),
+        "KnifeEdge": whole(KnifeEdge, name="c", **frames, sideways=(0.0, 1.0, 0.0)),
+        "LoopJoint": whole(LoopJoint, joint=shaft),
+        "PointOnLine": whole(PointOnLine, name="c", frame_a=a, **point, axis=(0.0, 0.0, 1.0)),
+        "PointOnPlane": whole(PointOnPlane, name="c", frame_a=a, **point, normal=(0.0, 0.0, 1.0)),
+        "PrescribedMotion": whole(PrescribedMotion, name="c", joint=shaft),
         "RollingDisk": whole(
-            fx.RollingDisk,
+            RollingDisk,
             name="c",
             **frames,
             radius=0.1,
@@ -114,7 +127,7 @@ def constraint_calls() -> dict[str, Make]:
             crown_radius=0.01,
         ),
         "RollingSphere": whole(
-            fx.RollingSphere, name="c", **frames, radius=0.1, normal=(0.0, 0.0, 1.0)
+            RollingSphere, name="c", **frames, radius=0.1, normal=(0.0, 0.0, 1.0)
         ),
         "RigidStop": whole(
             fx.RigidStop,
@@ -145,7 +158,7 @@ def constraint_calls() -> dict[str, Make]:
             thrust_radius=0.02,
         ),
         "VelocityConstraint": whole(
-            fx.VelocityConstraint, name="c", joints=[shaft], function=lambda q, v, t: v[0] - t
+            VelocityConstraint, name="c", joints=[shaft], function=lambda q, v, t: v[0] - t
         ),
     }
 
@@ -229,6 +242,3 @@ def body_calls() -> dict[str, Make]:
         "PlantBuilder.frame": method(new_plant, "frame", name="tip"),
         "PlantBuilder.joint": method(new_plant, "joint", name="axis"),
     }
-
-
-__all__ = ["body_calls"]

@@ -159,7 +159,7 @@ def control_calls() -> dict[str, Make]:
             fx.frequency_response,
             input="lag.u",
             outputs="lag.y",
-            frequencies=[1.0, 2.0],
+            frequency=[1.0, 2.0],
             amplitude=0.1,
             excitation="sine",
             openings=(),

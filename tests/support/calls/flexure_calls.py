@@ -152,13 +152,17 @@ def flexure_calls() -> dict[str, Make]:
         ),
         "RobertsGuide": whole(fx.RobertsGuide, **leaves, base_distance=0.06, coupler_distance=0.02),
         "CompoundGuide": whole(fx.CompoundGuide, **leaves, **folded, root_distance=0.02),
-        "CircleSection": whole(fx.CircleSection, diameter=0.001),
-        "CircularNotch": whole(fx.CircularNotch, thickness=5e-4, radius=5e-3, width=1e-2),
+        "CircleSection": whole(fx.sections.CircleSection, diameter=0.001),
+        "CircularNotch": whole(fx.sections.CircularNotch, thickness=5e-4, radius=5e-3, width=1e-2),
         "EllipticNotch": whole(
-            fx.EllipticNotch, thickness=5e-4, half_length=5e-3, depth=3e-3, width=1e-2
+            fx.sections.EllipticNotch, thickness=5e-4, half_length=5e-3, depth=3e-3, width=1e-2
         ),
         "FilletedNotch": whole(
-            fx.FilletedNotch, thickness=5e-4, neck_length=5e-3, fillet_radius=1e-3, width=1e-2
+            fx.sections.FilletedNotch,
+            thickness=5e-4,
+            neck_length=5e-3,
+            fillet_radius=1e-3,
+            width=1e-2,
         ),
         "CrossPivot": whole(fx.CrossPivot, **leaves, angle=1.5, crossing=0.5, gap=0.01),
         "FlexibleBody": whole(
@@ -203,7 +207,7 @@ def flexure_calls() -> dict[str, Make]:
             shuttle=fx.SpatialInertia.point_mass(0.02),
         ),
         "GeneralSection": whole(
-            fx.GeneralSection,
+            fx.sections.GeneralSection,
             area=2e-6,
             second_moment_y=1e-13,
             second_moment_z=4e-13,
@@ -229,7 +233,12 @@ def flexure_calls() -> dict[str, Make]:
             fx.Fatigue.weld, fat_class=80e6, cycles=1e6, stress_ratio=0.0, partial_factor=1.1
         ),
         "Limit": whole(
-            fx.Limit, quantity="angle", bound=0.3, unit="rad", why="It is linear", look="Divide it"
+            fx.kinds.Limit,
+            quantity="angle",
+            bound=0.3,
+            unit="rad",
+            why="It is linear",
+            look="Divide it",
         ),
         "Material": whole(
             fx.Material,
@@ -255,6 +264,6 @@ def flexure_calls() -> dict[str, Make]:
         "Material.common": whole(fx.Material.common, name="structural steel S235"),
         "check_limits": limits_of_lag,
         "ParallelGuide": whole(fx.ParallelGuide, **leaves, distance=0.05),
-        "RectangleSection": whole(fx.RectangleSection, width=0.02, thickness=0.001),
-        "TubeSection": whole(fx.TubeSection, outer_diameter=0.002, inner_diameter=0.001),
+        "RectangleSection": whole(fx.sections.RectangleSection, width=0.02, thickness=0.001),
+        "TubeSection": whole(fx.sections.TubeSection, outer_diameter=0.002, inner_diameter=0.001),
     }

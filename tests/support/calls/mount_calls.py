@@ -46,9 +46,9 @@ def mount_calls() -> dict[str, Make]:
         ),
         "fit_dynamic_stiffness": whole(
             fit_dynamic_stiffness,
-            frequencies=frequencies,
+            frequency=frequencies,
             stiffness=DynamicStiffness(3.0, branches=((2.0, 0.02),)).at(frequencies),
-            amplitudes=np.ones(8),
+            amplitude=np.ones(8),
             branches=1,
             damping=False,
             friction=False,
@@ -56,6 +56,3 @@ def mount_calls() -> dict[str, Make]:
             fractional=False,
         ),
     }
-
-
-__all__ = ["mount_calls"]

@@ -88,8 +88,8 @@ class Relaxation(fx.LeafSystem):
         self.u = self.declare_vector_input("u", 1)
         self.y = self.declare_vector_output("y", 1, self.x.z)
         self.seen = self.declare_cache_entry("seen", self.calc_seen)
-        self.declare_discrete_update(self.sample, trigger=fx.Forced())
-        self.declare_publish(self.sample_nothing, trigger=fx.Forced())
+        self.declare_discrete_update(self.sample, trigger=fx.diagrams.Forced())
+        self.declare_publish(self.sample_nothing, trigger=fx.diagrams.Forced())
 
     def calc_seen(self, context: Any) -> Any:
         return self.x.z(context)
@@ -572,8 +572,8 @@ def class_calls() -> dict[str, Make]:
         "Frame": whole(fx.Frame, name="frame", on=parts.lump("a"), pose=(0.1, 0.2, 0.3)),
         "BushingConstants": whole(fx.BushingConstants, force_stiffness=(1.0, 2.0, 3.0)),
         "DoorHingeConfig": whole(fx.DoorHingeConfig),
-        "Periodic": whole(fx.Periodic, period=0.1, offset=0.05),
-        "Witness": whole(fx.Witness, calc=lambda context: context.time - 1.0),
+        "Periodic": whole(fx.diagrams.Periodic, period=0.1, offset=0.05),
+        "Witness": whole(fx.diagrams.Witness, calc=lambda context: context.time - 1.0),
         "DiagramBuilder": whole(fx.DiagramBuilder, name="diagram"),
         "PlantBuilder": whole(fx.PlantBuilder, name="plant"),
         "Simulator": of_lag(

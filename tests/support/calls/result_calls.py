@@ -136,6 +136,3 @@ def result_calls() -> dict[str, Make]:
         ),
         "StepResponse.plot": method(response, "plot", ax=None, path="step.png"),
     }
-
-
-__all__ = ["result_calls"]

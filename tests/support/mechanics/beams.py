@@ -23,9 +23,9 @@ def stiffness_section(
     bending: tuple[float, float] = (1.0, 1.0),
     torsion: float = 1.0,
     shear: float | None = None,
-) -> fx.GeneralSection:
+) -> fx.sections.GeneralSection:
     """Return a section that gives a beam of the material `UNIT` these constants."""
-    return fx.GeneralSection(
+    return fx.sections.GeneralSection(
         area=axial,
         second_moment_y=bending[0],
         second_moment_z=bending[1],
@@ -38,7 +38,7 @@ def stiffness_section(
     )
 
 
-def place(joint: fx.Joint, x: float, y: float = 0.0, angle: float = 0.0) -> None:
+def place(joint: fx.kinds.Joint, x: float, y: float = 0.0, angle: float = 0.0) -> None:
     """Put a body that moves in a plane, or freely, somewhere in new contexts."""
     if isinstance(joint, fx.PlanarJoint):
         joint.default_positions = np.array([x, y, angle])

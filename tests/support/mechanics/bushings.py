@@ -10,8 +10,11 @@ import numpy as np
 import numpy.typing as npt
 from scipy.spatial.transform import Rotation
 
-from flexure.blocks.forces.bushings.bushing_law import BushingLaw, RollPitchYawBushingLaw
-from flexure.blocks.forces.bushings.gimbal_free_bushing_law import RotationVectorBushingLaw
+from flexure.blocks.forces.bushings.bushing_law import (
+    BushingLaw,
+    RollPitchYawBushingLaw,
+    RotationVectorBushingLaw,
+)
 
 FloatArray = npt.NDArray[np.float64]
 Constants = tuple[FloatArray, FloatArray, FloatArray, FloatArray]

@@ -10,7 +10,7 @@ import numpy.typing as npt
 import flexure as fx
 from flexure.blocks import math as fm
 from flexure.blocks.multibody.bodies.bodies import Body
-from flexure.blocks.multibody.bodies.poses import pose_on_wire
+from flexure.blocks.multibody.bodies.body_motion import pose_on_wire
 from flexure.blocks.multibody.force_elements.force_element import BodyForceElement
 
 FloatArray = npt.NDArray[np.float64]

@@ -19,7 +19,7 @@ class JointKind(NamedTuple):
     coordinates; an axis of None is that of the joint.
     """
 
-    make: type[fx.Joint]
+    make: type[fx.kinds.Joint]
     positions: str
     velocities: str
     options: Mapping[str, Any] = {}

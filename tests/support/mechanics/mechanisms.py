@@ -96,7 +96,7 @@ def motors() -> fx.Plant:
     return builder.build()
 
 
-def elements_between(a: fx.Frame, b: fx.Frame, c: fx.Frame) -> list[fx.ForceElement]:
+def elements_between(a: fx.Frame, b: fx.Frame, c: fx.Frame) -> list[fx.kinds.ForceElement]:
     """Make every element between bodies, each between two of three frames."""
     bushing: dict[str, Any] = {
         "torque_stiffness": [3.0, 4.0, 5.0],
@@ -136,7 +136,7 @@ def elements_on_bodies() -> fx.Plant:
     return builder.build()
 
 
-class Bars(fx.BodyForceElement):
+class Bars(fx.kinds.BodyForceElement):
     """Bars without forces: each is fixed to a frame, along x from its origin, with a mass."""
 
     def __init__(self, name: str, frames: dict[str, Any], lengths: Any) -> None:
@@ -223,11 +223,15 @@ def loops() -> fx.Plant:
     axis = (0.3, 1.0, -0.5)
     builder.add_loop_joint(fx.ScrewJoint("thread", ends[0], ends[1], axis, screw_pitch=0.2))
     guided, held = (hang(builder, kind, builder.world, rng) for kind in ("universal", "planar"))
-    builder.add_constraint(fx.DistanceConstraint("rod", ends[0], (0, 0, 0), guided, (0, 0, 0), 1.5))
     builder.add_constraint(
-        fx.PointOnPlane("plate", builder.world, guided, (0, 0, 0), (0.2, 0.1, 1.0))
+        fx.constraints.DistanceConstraint("rod", ends[0], (0, 0, 0), guided, (0, 0, 0), 1.5)
     )
-    builder.add_constraint(fx.PointOnLine("rail", builder.world, held, (0, 0, 0), (1.0, 0.2, 0.1)))
+    builder.add_constraint(
+        fx.constraints.PointOnPlane("plate", builder.world, guided, (0, 0, 0), (0.2, 0.1, 1.0))
+    )
+    builder.add_constraint(
+        fx.constraints.PointOnLine("rail", builder.world, held, (0, 0, 0), (1.0, 0.2, 0.1))
+    )
     couple(builder, rng)
     builder.add_energy_ledger()
     return builder.build()
@@ -252,17 +256,19 @@ def couple(builder: fx.PlantBuilder, rng: np.random.Generator) -> None:
     a, b, c, d, e, f, g, s, t, u, w, z = builder.joints[first:]
     turn = np.linspace(0.0, 2.0 * np.pi, 7)
     for constraint in (
-        fx.GearPair("gears", a, b, -1.5),
-        fx.Coupling("lever", {s: 2.0, t: -1.0, u: 0.5}, offset=0.1),
-        fx.Coupling.rack_and_pinion("rack", b, s, radius=0.3),
-        fx.Coupling.belt("belt", b, c, radii=(0.2, 0.3), crossed=True),
-        fx.Coupling.screw("spindle", c, w, lead=0.4),
-        fx.Coupling.differential("differential", c, d, e, ratio=2.0),
-        fx.Coupling.planetary("planets", e, f, g, teeth=(20.0, 50.0)),
-        fx.Coupling.mimic("mimic", t, d, multiplier=-0.5, offset=0.2),
-        fx.CamFollower("cam", a, z, turn, 0.1 - 0.1 * np.cos(turn)),
-        fx.PrescribedMotion("drive", g),
-        fx.HolonomicConstraint("law", [u, w], lambda q, t: q[0] - np.sin(2.0 * q[1] + t)),
+        fx.constraints.GearPair("gears", a, b, -1.5),
+        fx.constraints.Coupling("lever", {s: 2.0, t: -1.0, u: 0.5}, offset=0.1),
+        fx.constraints.Coupling.rack_and_pinion("rack", b, s, radius=0.3),
+        fx.constraints.Coupling.belt("belt", b, c, radii=(0.2, 0.3), crossed=True),
+        fx.constraints.Coupling.screw("spindle", c, w, lead=0.4),
+        fx.constraints.Coupling.differential("differential", c, d, e, ratio=2.0),
+        fx.constraints.Coupling.planetary("planets", e, f, g, teeth=(20.0, 50.0)),
+        fx.constraints.Coupling.mimic("mimic", t, d, multiplier=-0.5, offset=0.2),
+        fx.constraints.CamFollower("cam", a, z, turn, 0.1 - 0.1 * np.cos(turn)),
+        fx.constraints.PrescribedMotion("drive", g),
+        fx.constraints.HolonomicConstraint(
+            "law", [u, w], lambda q, t: q[0] - np.sin(2.0 * q[1] + t)
+        ),
     ):
         builder.add_constraint(constraint)
 
@@ -273,15 +279,19 @@ def wheels() -> fx.Plant:
     builder = fx.PlantBuilder("wheels", gravity=(0.3, -0.2, -9.81))
     plate = hang(builder, "universal", builder.world, rng)
     wheel = hang(builder, "rpy_floating", builder.world, rng)
-    disk = fx.RollingDisk("disk", plate, wheel, 0.4, axis=(0.1, 1.0, 0.2), crown_radius=0.05)
+    disk = fx.constraints.RollingDisk(
+        "disk", plate, wheel, 0.4, axis=(0.1, 1.0, 0.2), crown_radius=0.05
+    )
     builder.add_constraint(disk)
-    builder.add_constraint(fx.KnifeEdge("skate", builder.world, wheel, sideways=(0.3, 1.0, 0.2)))
-    drive = fx.VelocityConstraint(
+    builder.add_constraint(
+        fx.constraints.KnifeEdge("skate", builder.world, wheel, sideways=(0.3, 1.0, 0.2))
+    )
+    drive = fx.constraints.VelocityConstraint(
         "drive", [builder.joints[0]], lambda q, v, t: v[0] * q[1] + v[1] * np.sin(t) - q[0]
     )
     builder.add_constraint(drive)
     ball = hang(builder, "rpy_floating", builder.world, rng)
-    builder.add_constraint(fx.RollingSphere("ball", builder.world, ball, 0.3))
+    builder.add_constraint(fx.constraints.RollingSphere("ball", builder.world, ball, 0.3))
     builder.add_energy_ledger()
     return builder.build()
 
@@ -294,7 +304,9 @@ def stops_and_friction() -> fx.Plant:
     bodies = [hang(builder, kind, builder.world, rng) for kind in kinds]
     first, second, slide = builder.joints
     tip = builder.add_frame("tip", bodies[1], (0.2, 0.1, 0.0))
-    builder.add_constraint(fx.DistanceConstraint("rod", tip, (0, 0, 0), bodies[2], (0, 0, 0), 1.5))
+    builder.add_constraint(
+        fx.constraints.DistanceConstraint("rod", tip, (0, 0, 0), bodies[2], (0, 0, 0), 1.5)
+    )
     stop = {"restitution": 0.4, "rest_velocity": 0.1}
     builder.add_constraint(fx.RigidStop("ends", first, lower=-0.3, upper=[0.8, np.inf], **stop))
     builder.add_constraint(fx.RigidStop("floor", slide, lower=-0.2, **stop))
@@ -322,7 +334,7 @@ def loaded_bearings() -> fx.Plant:
         bodies.append(base)
     guide, first, second = builder.joints
     tip = builder.add_frame("tip", bodies[2], (0.2, 0.1, 0.0))
-    rail = fx.PointOnPlane("rail", builder.world, tip, (0, 0, 0), (0.2, 0.1, 1.0))
+    rail = fx.constraints.PointOnPlane("rail", builder.world, tip, (0, 0, 0), (0.2, 0.1, 1.0))
     builder.add_constraint(rail)
     builder.add_constraint(
         fx.BearingFriction(

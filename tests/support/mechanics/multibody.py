@@ -16,9 +16,9 @@ from flexure.blocks.multibody.bodies.inertia import SpatialInertia
 from flexure.blocks.multibody.joints.base.joint import Joint
 from flexure.blocks.multibody.joints.weld import WeldJoint
 from flexure.blocks.multibody.trees.articulated_body import articulate
+from flexure.blocks.multibody.trees.coupled_articulation import mass_matrix
 from flexure.blocks.multibody.trees.inverse_dynamics import inverse_dynamics
 from flexure.blocks.multibody.trees.kinematics import calc_motions, calc_placements, world_inertias
-from flexure.blocks.multibody.trees.mass_matrix import mass_matrix
 from flexure.blocks.multibody.trees.topology import Topology, make_topology
 from tests.support.mechanics.joints import JOINTS
 

@@ -20,7 +20,9 @@ def _shapes(s: float) -> tuple[FloatArray, FloatArray]:
     )
 
 
-def bend(notch: fx.Notch, depth: float, columns: int = 24, rows: int = 8) -> tuple[float, float]:
+def bend(
+    notch: fx.sections.Notch, depth: float, columns: int = 24, rows: int = 8
+) -> tuple[float, float]:
     """Angle per moment of a notch of width 1 with E = 1 and ν = 0.3, and its stress concentration.
 
     A quarter is modelled, of the notch and of a block of the half height ``depth`` and twice its

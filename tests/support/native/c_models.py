@@ -124,6 +124,3 @@ class Running:
         out = np.zeros(sum(row["size"] for row in self.model.info["signals"]) + 1, self.real)
         assert self.call("step", np.array([*inputs, 0.0], self.real), out) == expected
         return out[:-1]
-
-
-__all__ = ["Running", "compile_all", "needed"]

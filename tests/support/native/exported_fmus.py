@@ -62,7 +62,7 @@ class Ball(fx.LeafSystem):
         super().__init__(name)
         self.state = self.declare_continuous_state(q=1, v=1, default=[1.0, 0.0])
         self.e = self.declare_numeric_parameter("restitution", 0.65, lower=0.0, upper=1.0)
-        falls = fx.Witness(lambda c: self.state(c)[0], "falling")
+        falls = fx.diagrams.Witness(lambda c: self.state(c)[0], "falling")
         self.declare_unrestricted_update(self.bounce, falls)
         self.declare_vector_output("height", 1, self.state.q, unit="m")
 

@@ -131,6 +131,3 @@ def options_of(model: fx.results.JavaScriptModel, context: fx.Context) -> dict[s
         "inputs": values("inputs"),
         "initial": values("states", "discrete"),
     }
-
-
-__all__ = ["options_of", "run_expressions", "run_models"]

@@ -129,6 +129,3 @@ def _value(value: Any) -> str:
         kind = "Float64Array" if value.dtype == float else "Int32Array"
         return f"{kind}.from({literal(value.tolist())})"
     return literal(value)
-
-
-__all__ = ["Call", "ask_models", "compare_calls", "results_of", "simulate", "simulate_all"]

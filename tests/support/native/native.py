@@ -13,11 +13,11 @@ import pytest
 
 from flexure.diagrams import scalars
 from flexure.diagrams.scalars.expressions.expression import reachable
+from flexure.diagrams.values.symbolic_values import STATE, TIME
 from flexure.solvers.native.emission.emission import Environment, Place, emit
 from flexure.solvers.native.language.language import is_structure, types_of
 from flexure.solvers.native.language.translation import Module
 from flexure.solvers.native.llvm.library import Library, VectorFunction, available, care, cut
-from flexure.solvers.tracing.trace import STATE, TIME
 from tests.support.tiers import by_tier
 
 FloatArray = npt.NDArray[np.float64]

@@ -98,7 +98,7 @@ def assert_same_logs(native: fx.Context, interpreted: fx.Context) -> None:
         if isinstance(leaf.system, fx.VectorLog):
             assert isinstance(other.system, fx.VectorLog)
             found, expected = leaf.system.find_log(leaf), other.system.find_log(other)
-            at_steps = any(isinstance(e.trigger, fx.PerStep) for e in leaf.system.events)
+            at_steps = any(isinstance(e.trigger, fx.diagrams.PerStep) for e in leaf.system.events)
             close(found.times, expected.times, OF_STEPS if at_steps else OF_VALUES)
             close(found.data, expected.data, 10.0 * OF_STEPS if at_steps else OF_VALUES)
 

@@ -16,6 +16,7 @@ import pytest
 
 import flexure as fx
 from flexure.diagrams.contexts.value_places import find_place
+from flexure.diagrams.values.symbolic_values import Key
 from flexure.solvers.analysis.equations.equations import find_variables, read_equations, shown
 from flexure.solvers.analysis.equations.shared_equations import (
     SharedCode,
@@ -28,7 +29,7 @@ from flexure.solvers.native.programs import plan
 from flexure.solvers.native.programs.program import Program
 from flexure.solvers.native.sharing.families.requested_derivatives import OF_RUNS, Question, Reading
 from flexure.solvers.native.sharing.jobs import repetition, shared_derivatives, shared_jacobian
-from flexure.solvers.tracing.trace import Key, trace
+from flexure.solvers.tracing.trace import trace
 from tests.support.native.native import equation_at
 
 FloatArray = npt.NDArray[np.float64]

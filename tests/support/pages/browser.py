@@ -139,6 +139,3 @@ def run_javascript(text: str, *, timeout: float = 60.0) -> Any:
     )
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
-
-
-__all__ = ["Visit", "chromium_path", "node_path", "run_javascript", "running_chromium", "visiting"]

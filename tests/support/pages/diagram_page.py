@@ -77,6 +77,3 @@ def write_diagram_page(diagram: fx.Diagram, file: Path, recorded: dict[str, floa
     script = "\n".join((assets / f"{name}.js").read_text(encoding="utf-8") for name in _SCRIPTS)
     text = json.dumps(data).replace("<", "\\u003c")
     file.write_text(_PAGE % (style, text, script), encoding="utf-8")
-
-
-__all__ = ["write_diagram_page"]

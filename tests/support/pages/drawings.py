@@ -39,7 +39,7 @@ class Sampled(fx.LeafSystem):
         held = self.declare_discrete_state("held", [0.0])
         for n in outputs.split():
             self.declare_vector_output(n, 1, held, prerequisites=[held])
-        self.declare_discrete_update(lambda context: {held: [0.0]}, fx.Periodic(0.1))
+        self.declare_discrete_update(lambda context: {held: [0.0]}, fx.diagrams.Periodic(0.1))
 
 
 def diagram_of(

@@ -88,6 +88,3 @@ def _choice(element: ET.Element) -> str:
         if not is_last:
             texts.append(f" if {''.join(map(_read, condition))} else ")
     return f"({''.join(texts)})"
-
-
-__all__ = ["as_python"]

@@ -78,6 +78,3 @@ def write_page(path: Path, pieces: Iterable[str], theme: str = "light") -> Path:
     inside = "".join(f'<div class="out">{piece}</div>' for piece in pieces)
     path.write_text(_PAGE % (_THEMES[theme], inside), encoding="utf-8")
     return path
-
-
-__all__ = ["ROOT", "executed", "html_of", "streams_of", "write_page"]

@@ -72,6 +72,3 @@ def contains(polygon: FloatArray, point: FloatArray) -> bool:
     to = point - polygon
     side = step[:, 0] * to[:, 1] - step[:, 1] * to[:, 0]
     return bool(np.all(side >= 0.0) or np.all(side <= 0.0))
-
-
-__all__ = ["Thing", "contains", "plant_of", "seen_first", "things"]

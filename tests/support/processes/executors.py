@@ -49,7 +49,7 @@ def contexts(executor: Executor | None = None) -> fx.results.Sweep:
     for context in given:
         context.set("pendulum.x", rng.normal(0.0, 0.5, 2))
         context.set("drive.amplitude", rng.uniform(0.1, 1.0))
-    return fx.simulate_many(pendulum, 3.0, given, executor=executor, signals="pendulum.angle")
+    return fx.simulate_many(pendulum, given, 3.0, executor=executor, signals="pendulum.angle")
 
 
 def failures(executor: Executor | None = None) -> fx.results.Sweep:

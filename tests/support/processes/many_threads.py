@@ -29,7 +29,7 @@ class Ticking(fx.LeafSystem):
         self.x = self.declare_continuous_state(z=1)
         self.n = self.declare_discrete_state("n", 0.0)
         self.y = self.declare_vector_output("y", 1, self.x, prerequisites=[self.x])
-        self.declare_discrete_update(self.tick, fx.Periodic(0.25))
+        self.declare_discrete_update(self.tick, fx.diagrams.Periodic(0.25))
 
     def calc_time_derivatives(self, context: Any) -> Any:
         return (self.u(context) - self.x(context)) / self.T(context)

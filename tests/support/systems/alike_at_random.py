@@ -141,7 +141,7 @@ def diagram_of(seed: int) -> fx.Diagram:
         builder.add(block)
     states = [block.one for block in blocks if isinstance(block, Cell)]
     states += [block.w for block in blocks if isinstance(block, Ledger)]
-    before: list[fx.OutputPort] = []
+    before: list[fx.diagrams.OutputPort] = []
     few = rng.random() < 0.5
     for n, block in enumerate(blocks):
         near = [states[(n + j) % len(states)] for j in range(1, 3)]

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 import flexure as fx
+from flexure.diagrams import Periodic, Settling, Witness
 from tests.support.systems.simulation import together
 
 
@@ -72,7 +73,7 @@ class Actor(fx.LeafSystem):
             }[act.kind]
             trigger = act.trigger
             if isinstance(trigger, Watch):
-                trigger = fx.Witness(self.reading(trigger.calc), trigger.direction)
+                trigger = Witness(self.reading(trigger.calc), trigger.direction)
             declare(self.handler(act), trigger)
 
     def reading(self, function: Callable[..., Any]) -> Callable[[Any], Any]:
@@ -122,28 +123,28 @@ def sampled() -> fx.System:
 def several_clocks() -> fx.System:
     return together(
         Actor(
-            Act("discrete", fx.Periodic(0.1), noting),
-            Act("unrestricted", fx.Periodic(0.25, 0.05), lambda t, x, d: {"x": x + 0.5 * d[0]}),
+            Act("discrete", Periodic(0.1), noting),
+            Act("unrestricted", Periodic(0.25, 0.05), lambda t, x, d: {"x": x + 0.5 * d[0]}),
         ),
-        Actor(Act("discrete", fx.Periodic(0.3, 0.3), noting), name="other"),
+        Actor(Act("discrete", Periodic(0.3, 0.3), noting), name="other"),
     )
 
 
 def unrestricted_and_discrete() -> fx.System:
     """Two kinds of updates at the same instants: the second sees what the first wrote."""
     return Actor(
-        Act("discrete", fx.Periodic(0.25), lambda t, x, d: {"d": [d[0], 10.0 * d[0] + x[0], t]}),
-        Act("unrestricted", fx.Periodic(0.25), lambda t, x, d: {"d": [d[0] + 1.0, d[1], d[2]]}),
+        Act("discrete", Periodic(0.25), lambda t, x, d: {"d": [d[0], 10.0 * d[0] + x[0], t]}),
+        Act("unrestricted", Periodic(0.25), lambda t, x, d: {"d": [d[0] + 1.0, d[1], d[2]]}),
     )
 
 
 def two_writers() -> fx.System:
     """Two handlers write one state and read the same values; the later one wins."""
     return Actor(
-        Act("discrete", fx.Periodic(0.25), lambda t, x, d: {"d": [d[0] + 1.0, d[1], 1.0]}),
-        Act("discrete", fx.Periodic(0.5), lambda t, x, d: {"d": [d[0], d[1] + 1.0, 2.0]}),
-        Act("unrestricted", fx.Periodic(1.0), lambda t, x, d: {"x": x + 1.0}),
-        Act("unrestricted", fx.Periodic(0.5), lambda t, x, d: {"x": x - 0.5}),
+        Act("discrete", Periodic(0.25), lambda t, x, d: {"d": [d[0] + 1.0, d[1], 1.0]}),
+        Act("discrete", Periodic(0.5), lambda t, x, d: {"d": [d[0], d[1] + 1.0, 2.0]}),
+        Act("unrestricted", Periodic(1.0), lambda t, x, d: {"x": x + 1.0}),
+        Act("unrestricted", Periodic(0.5), lambda t, x, d: {"x": x - 0.5}),
     )
 
 
@@ -191,7 +192,7 @@ def simultaneous() -> fx.System:
         Actor(
             Act("discrete", Watch(half), noting),
             Act("unrestricted", Watch(half, "rising"), lambda t, x, d: {"x": -x}),
-            Act("discrete", fx.Periodic(0.5), lambda t, x, d: {"d": [d[0], d[1], d[2] + 100.0]}),
+            Act("discrete", Periodic(0.5), lambda t, x, d: {"d": [d[0], d[1], d[2] + 100.0]}),
         ),
         Actor(Act("unrestricted", Watch(half, "falling"), noting), name="never"),
         Actor(Act("unrestricted", Watch(half), noting), name="other"),
@@ -219,7 +220,7 @@ def branching() -> fx.System:
             return {"d": [d[0] + 1.0, t, d[2]]}
         return {"x": x + 1.0} if d[0] > 3.0 and t < 1.5 else {}
 
-    return Actor(Act("unrestricted", fx.Periodic(0.2), renew), rate=lambda t, x, d: -2.0 * x)
+    return Actor(Act("unrestricted", Periodic(0.2), renew), rate=lambda t, x, d: -2.0 * x)
 
 
 def thermostat() -> fx.System:
@@ -265,7 +266,7 @@ def logged() -> fx.System:
         fx.VectorLog("coarse", 2, period=0.25, offset=0.1),
         fx.VectorLog("at_ticks", 2, period=0.1),
         Actor(
-            Act("discrete", fx.Periodic(0.1), noting),
+            Act("discrete", Periodic(0.1), noting),
             Act("discrete", Watch(lambda t, x, d: x[0] - 0.6), noting),
         ),
         fx.VectorLog("numbers", 3, period=0.05),
@@ -282,7 +283,7 @@ def logged_at_every_step() -> fx.System:
         Oscillator(),
         fx.VectorLog("steps", 2),
         fx.VectorLog("both", 2, period=0.15, triggers=["per_step", "periodic"]),
-        Actor(Act("discrete", fx.Periodic(0.4), noting)),
+        Actor(Act("discrete", Periodic(0.4), noting)),
     )
     builder.connect("oscillator.y", "steps.u")
     builder.connect("oscillator.y", "both.u")
@@ -297,15 +298,15 @@ def foreign() -> fx.System:
 def settling() -> fx.System:
     """A value that follows another one in single steps, which are counted, before time goes on."""
     return Actor(
-        Act("discrete", fx.Periodic(0.4), lambda t, x, d: {"d": [d[0], 3.0 - d[1], d[2]]}),
+        Act("discrete", Periodic(0.4), lambda t, x, d: {"d": [d[0], 3.0 - d[1], d[2]]}),
         Act(
             "unrestricted",
-            fx.Settling(),
+            Settling(),
             lambda t, x, d: {
                 "d": [d[0] + np.sign(d[1] - d[0]), d[1], d[2] + np.abs(np.sign(d[1] - d[0]))]
             },
         ),
-        Act("unrestricted", fx.Periodic(0.7), lambda t, x, d: {"x": [x[0] - 0.5]}),
+        Act("unrestricted", Periodic(0.7), lambda t, x, d: {"x": [x[0] - 0.5]}),
     )
 
 
@@ -316,7 +317,7 @@ class Switching(fx.LeafSystem):
         super().__init__("switching")
         self.x = self.declare_continuous_state(z=1)
         self.at = self.declare_discrete_state("at", 0.0)
-        self.declare_discrete_update(self.move, fx.Periodic(0.4))
+        self.declare_discrete_update(self.move, Periodic(0.4))
 
     def calc_time_derivatives(self, context: Any) -> Any:
         return np.where(context.time < self.at(context), 1.0, -2.0)
@@ -352,8 +353,8 @@ class Register(fx.LeafSystem):
         self.samples = self.declare_discrete_state("samples", np.zeros(120))
         self.passed = self.declare_discrete_state("passed", 0.0)
         self.y = self.declare_vector_output("y", 1, self.calc, prerequisites=[self.samples])
-        self.declare_discrete_update(self.shift, fx.Periodic(0.005))
-        self.declare_discrete_update(self.note, fx.Witness(lambda c: self.calc(c)[0] - 0.5))
+        self.declare_discrete_update(self.shift, Periodic(0.005))
+        self.declare_discrete_update(self.note, Witness(lambda c: self.calc(c)[0] - 0.5))
 
     def shift(self, context: Any) -> dict[Any, Any]:
         return {self.samples: np.concatenate([self.u(context), self.samples(context)[:-1]])}
@@ -380,7 +381,7 @@ def shifted() -> fx.System:
 def caused() -> fx.System:
     """A clock that makes functions jump, whose events make others jump."""
     return Actor(
-        Act("discrete", fx.Periodic(0.2), lambda t, x, d: {"d": [d[0], 1.0 - d[1], d[2]]}),
+        Act("discrete", Periodic(0.2), lambda t, x, d: {"d": [d[0], 1.0 - d[1], d[2]]}),
         Act(
             "discrete",
             Watch(lambda t, x, d: d[1] - 0.5),

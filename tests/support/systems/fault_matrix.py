@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 import flexure as fx
+from flexure.diagrams import Initialization, Periodic, PerStep, Witness
 from flexure.diagrams.values.events import Direction
 from flexure.solvers.integration.methods.methods import METHOD_NAMES
 from tests.support.systems.simulation import Flow, ball, method_options
@@ -76,12 +77,12 @@ class Subject(fx.LeafSystem):
         self.m = self.declare_discrete_state("m", 0.0)
         self.u = self.declare_vector_input("u", 1)
         self.y = self.declare_vector_output("y", 1, self.calc_y, prerequisites=[self.x])
-        period = fx.PerStep() if steps else fx.Periodic(0.1, 0.1)
-        witness = fx.Witness(self.calc_witness, "rising")
+        period = PerStep() if steps else Periodic(0.1, 0.1)
+        witness = Witness(self.calc_witness, "rising")
         self.declare_discrete_update(self.count, period)
         self.declare_unrestricted_update(self.reset, period)
         self.declare_discrete_update(self.cross, witness)
-        self.declare_discrete_update(self.begin, fx.Initialization())
+        self.declare_discrete_update(self.begin, Initialization())
         self.declare_publish(self.tell, period)
 
     def value(self, place: str, context: Any, right: Any) -> Any:
@@ -133,7 +134,7 @@ class Watched(fx.LeafSystem):
         super().__init__("watched")
         self.watch = watch
         self.x = self.declare_continuous_state(z=2, default=[0.0, 0.0])
-        self.declare_unrestricted_update(self.count, fx.Witness(self.calc_watch, direction))
+        self.declare_unrestricted_update(self.count, Witness(self.calc_watch, direction))
 
     def calc_time_derivatives(self, context: Any) -> Any:
         return [1.0, 0.0]

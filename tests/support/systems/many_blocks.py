@@ -314,7 +314,7 @@ def at_random(seed: int, count: int) -> fx.DiagramBuilder:
     """Blocks of all classes, wired at random to blocks before them; some inputs stay open."""
     rng = np.random.default_rng(seed)
     builder = fx.DiagramBuilder("random")
-    offers: dict[int | None, list[fx.OutputPort]] = {1: [], 2: []}
+    offers: dict[int | None, list[fx.diagrams.OutputPort]] = {1: [], 2: []}
     laws: list[Callable[..., Any]] = [
         lambda c, u: np.abs(u) ** 1.5 + c.time,
         lambda c, u: [np.maximum(u[0], 0.25)] * len(u),

@@ -49,7 +49,7 @@ class Flow(fx.LeafSystem):
         self.x = self.declare_continuous_state(z=len(start), default=start)
         self.y = self.declare_vector_output("y", len(start), self.x, prerequisites=[self.x])
         if watch is not None:
-            witness = fx.Witness(self.calc_watch, direction)
+            witness = fx.diagrams.Witness(self.calc_watch, direction)
             if update is None:
                 self.declare_publish(self.note, witness)
             else:

@@ -13,7 +13,7 @@ from flexure.blocks.math import (
     quaternion_from_rotation,
     rotation_from_quaternion,
 )
-from flexure.blocks.multibody.bodies.poses import checked_pose
+from flexure.blocks.multibody.bodies.body_motion import checked_pose
 from flexure.diagrams.checks.errors import DeclarationError, ValueRefusedError
 from flexure.diagrams.values.arrays import (
     FloatArray,

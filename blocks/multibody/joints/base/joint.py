@@ -13,8 +13,7 @@ import numpy.typing as npt
 from flexure.blocks.math import RigidTransform, rotate_spatial
 from flexure.blocks.multibody.bodies.bodies import Body, FrameLike, as_frame
 from flexure.blocks.multibody.bodies.multibody_forces import MultibodyForces, require_forces
-from flexure.blocks.multibody.bodies.plant_base import PlantBase, TreeBase
-from flexure.blocks.multibody.bodies.plant_part import Part
+from flexure.blocks.multibody.bodies.plant_base import Part, PlantBase, TreeBase
 from flexure.blocks.multibody.joints.base.checks import (
     as_finite,
     as_pose,
@@ -321,9 +320,7 @@ class Joint(Part, ABC):
         limits = self._checked_limits("acceleration", lower, upper, self.num_velocities)
         self.acceleration_lower_limits, self.acceleration_upper_limits = limits
 
-    def set_random_positions_distribution(
-        self, sampler: Callable[[np.random.Generator], npt.ArrayLike]
-    ) -> None:
+    def set_random_positions_distribution(self, sampler: Distribution) -> None:
         """Let random contexts draw the positions from ``sampler(rng)``; velocities stay zero."""
         self._random_positions = self._checked_sampler(sampler)
 
@@ -332,9 +329,7 @@ class Joint(Part, ABC):
         """The function that draws positions for random contexts, or None."""
         return self._random_positions
 
-    def _set_random_part(
-        self, part: slice, sampler: Callable[[np.random.Generator], npt.ArrayLike]
-    ) -> None:
+    def _set_random_part(self, part: slice, sampler: Distribution) -> None:
         """Let random contexts draw some of the positions; the others are drawn as before."""
         draw = partial(self._draw, self._random_positions, part, self._checked_sampler(sampler))
         self.set_random_positions_distribution(draw)

@@ -26,20 +26,7 @@ class JointValue(Located, Generic[_T]):
 
     Positions and velocities, and components of them, serve wherever a path does: as signals, in
     sweeps and batches, as outputs of linear models. They are what the plant shows in outputs such
-    as ``axis.angle``.
-
-    Parameters
-    ----------
-    joint : Joint
-        The joint.
-    name : str
-        Name of the quantity.
-    read : callable
-        ``read(context) -> value``.
-    write : callable
-        ``write(context, value)``.
-    port : int, optional
-        Which output of the plant shows it: 0 for the positions of the joint, 1 for the velocities.
+    as ``axis.angle``: with ``port`` 0 those of the positions, with 1 of the velocities.
     """
 
     def __init__(
@@ -58,15 +45,7 @@ class JointValue(Located, Generic[_T]):
 
     @property
     def place(self) -> Place:
-        """The output of the plant that shows it.
-
-        Raises
-        ------
-        UnknownNameError
-            When no output does, as for a pose.
-        DeclarationError
-            When the plant is not built yet.
-        """
+        """The output of the plant that shows it; none shows a pose."""
         joint = self.joint
         if self._port is None or not joint.num_velocities:
             raise UnknownNameError(

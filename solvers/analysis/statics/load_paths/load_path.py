@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from flexure.diagrams.checks.arguments import is_whole, require
+from flexure.diagrams.checks.arguments import import_extra, is_whole, require
 from flexure.diagrams.checks.errors import FlexureError, warn
-from flexure.diagrams.checks.extras import import_extra
 from flexure.diagrams.concurrency.one_thread import in_one_thread
 from flexure.diagrams.concurrency.threads import cached_property
 from flexure.diagrams.contexts.by_path import ByPath
 from flexure.diagrams.contexts.context import Context
+from flexure.diagrams.contexts.root_contexts import start_context
 from flexure.diagrams.contexts.value_places import (
     Place,
     Way,
@@ -31,7 +31,6 @@ from flexure.diagrams.interface.option_names import answers_other_words
 from flexure.diagrams.interface.result_classes import Answer
 from flexure.diagrams.systems.system import System, require_system
 from flexure.diagrams.values.arrays import FloatArray, as_number, check_bounds, freeze
-from flexure.diagrams.values.handles import start_context
 from flexure.diagrams.values.tables import Table
 from flexure.solvers.analysis.equations.equations import find_ports, write_variables
 from flexure.solvers.analysis.forces_at_rest.misleading_results import warn_of_misleading_limits

@@ -21,8 +21,8 @@ from flexure.diagrams.interface.option_names import answers_other_words
 from flexure.diagrams.values.arrays import FloatArray, as_number, bounded
 from flexure.solvers.analysis.equations.equations import can_vary
 from flexure.solvers.analysis.forces_at_rest.static_coordinates import plants_in
-from flexure.solvers.results.mechanisms.animations import play, target_of
 from flexure.solvers.results.mechanisms.camera import View
+from flexure.solvers.results.mechanisms.films import play, target_of
 from flexure.solvers.results.mechanisms.pictures import (
     Motion,
     checked_options,

@@ -14,6 +14,7 @@ from collections.abc import Collection, Hashable, Sequence
 from typing import Any
 
 from flexure.diagrams.systems.layout import Layout
+from flexure.diagrams.values.symbolic_values import Key
 from flexure.solvers.native.emission.emission import Environment
 from flexure.solvers.native.sharing.families.families import (
     FROM_INPUTS,
@@ -35,7 +36,6 @@ from flexure.solvers.native.sharing.families.value_columns import (
     TIME_COLUMN,
     Columns,
 )
-from flexure.solvers.tracing.trace import Key
 
 _NOT_ALONE = "a block cannot be traced without the others"
 

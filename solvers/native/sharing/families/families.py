@@ -22,6 +22,7 @@ from flexure.diagrams.systems.layout import Layout
 from flexure.diagrams.systems.leaf import LeafSystem
 from flexure.diagrams.values.arrays import freeze
 from flexure.diagrams.values.kinds import ALL_KINDS
+from flexure.diagrams.values.symbolic_values import DISCRETE, INPUT, PARAMETER, STATE, TIME, Key
 from flexure.solvers.native.emission.emission import Node, key_of
 from flexure.solvers.native.sharing.families.requested_derivatives import Reading
 from flexure.solvers.native.sharing.families.value_columns import (
@@ -33,15 +34,7 @@ from flexure.solvers.native.sharing.families.value_columns import (
     Columns,
     IntArray,
 )
-from flexure.solvers.tracing.trace import (
-    DISCRETE,
-    INPUT,
-    PARAMETER,
-    STATE,
-    TIME,
-    Key,
-    symbolic_store,
-)
+from flexure.solvers.tracing.trace import symbolic_store
 
 #: What a port offers: for each component the sort of its column or, as text, a known value.
 #: None stands for a port without numbers.

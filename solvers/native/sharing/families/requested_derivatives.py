@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from flexure.diagrams.concurrency.threads import cached_property
-from flexure.solvers.tracing.trace import INPUT, PARAMETER, Key, SymbolicStore
+from flexure.diagrams.values.symbolic_values import INPUT, PARAMETER, Key
+from flexure.solvers.tracing.trace import SymbolicStore
 
 
 class Reading(Protocol):

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from flexure.diagrams.scalars.expressions.expression import reachable
+from flexure.diagrams.values.symbolic_values import TIME
 from flexure.solvers.native.emission.emission import Node, depth_first, key_of
 from flexure.solvers.native.sharing.families.families import (
     FROM_STATE,
@@ -35,7 +36,6 @@ from flexure.solvers.native.sharing.families.value_columns import (
     columns_of,
 )
 from flexure.solvers.native.sharing.jobs.jobs import Job
-from flexure.solvers.tracing.trace import TIME
 
 
 def live_columns(variants: Sequence[Variant], asked: Iterable[int] = ()) -> set[int]:

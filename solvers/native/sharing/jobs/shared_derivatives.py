@@ -23,6 +23,7 @@ from flexure.diagrams.concurrency.warnings_and_garbage import quietly
 from flexure.diagrams.contexts.store import Store
 from flexure.diagrams.systems.layout import Layout
 from flexure.diagrams.values.arrays import FloatArray
+from flexure.diagrams.values.symbolic_values import DISCRETE, PARAMETER, Key
 from flexure.solvers.native.emission.emission import Environment, Node, depth_first, key_of
 from flexure.solvers.native.llvm.library import ModuleTexts, care
 from flexure.solvers.native.sharing.families.diagram_walk import UnlikeError, Walk
@@ -43,7 +44,7 @@ from flexure.solvers.native.sharing.jobs.code_levels import Stages, live_columns
 from flexure.solvers.native.sharing.jobs.jobs import Job, copies, separate, share
 from flexure.solvers.native.sharing.jobs.repetition import RepetitionWriter
 from flexure.solvers.native.sharing.jobs.shared_jacobian import shared_jacobian
-from flexure.solvers.tracing.trace import DISCRETE, PARAMETER, Key, SymbolicStore
+from flexure.solvers.tracing.trace import SymbolicStore
 
 _SAVING = 4  # times fewer operations that are written than computed; with less, nothing is gained
 _LARGE = 1_000_000  # characters, about 10,000 operations, beyond which LLVM is to try less hard,

@@ -246,7 +246,7 @@ def test_plane_springs_are_as_stiff_as_their_arms() -> None:
         stiffness = fx.stiffness(builder.build(), body).matrix
         assert spring.leaves[0].length.default == pytest.approx(L)
         assert stiffness[5, 5] == pytest.approx(arms * 12.0 * EI / L**3, rel=1e-6)
-    J = float(fx.RectangleSection(WIDTH, THICKNESS).torsion_constant)
+    J = float(fx.sections.RectangleSection(WIDTH, THICKNESS).torsion_constant)
     for sweep in (0.8, np.pi):
         builder, body, spring = carrying(fx.SpiralFlexure, **RING, **SHEET, sweep=sweep, arms=2)
         stiffness = fx.stiffness(builder.build(), body).matrix[5, 5]

@@ -14,6 +14,7 @@ from flexure.blocks import math as fm
 from flexure.blocks.multibody.bodies.bodies import Body
 from flexure.diagrams.contexts.value_places import Place
 from flexure.diagrams.values.arrays import FloatArray
+from flexure.sections import CircleSection, RectangleSection, TubeSection
 from flexure.solvers.analysis.equations.equations import Equations, find_variables
 from tests.support.mechanics.force_elements import world
 from tests.support.native.native import needs_llvmlite
@@ -27,7 +28,7 @@ AREA, ABOUT_Y, ABOUT_Z = W * T, T * W**3 / 12.0, W * T**3 / 12.0
 
 
 def leaf(**options: Any) -> fx.Beam:
-    section = fx.RectangleSection(width=W, thickness=T)
+    section = RectangleSection(width=W, thickness=T)
     given = {"section": section, "material": STEEL, "length": L, **options}
     return fx.Beam("leaf", world(), Body("table"), **given)
 
@@ -52,7 +53,7 @@ def force_on_C(beam: fx.Beam, context: fx.Context) -> FloatArray:
 def timoshenko(h: float, phi_y: float, phi_z: float, factor_z: float = 1.0) -> FloatArray:
     """Return the stiffness of the end C of a clamped beam, rotations first, of the textbook."""
     E, G = STEEL.youngs_modulus, STEEL.shear_modulus
-    J = float(fx.RectangleSection(W, T).torsion_constant)
+    J = float(RectangleSection(W, T).torsion_constant)
     K = np.diag([G * J / h, 0.0, 0.0, E * AREA / h, 0.0, 0.0])
     for EI, phi, across, about, sign in (
         (factor_z * E * ABOUT_Z, phi_z, 4, 2, -1.0),
@@ -104,7 +105,7 @@ def test_warping_makes_short_leaves_stiff_without_a_jump() -> None:
     widths = W * np.geomspace(1.0, 1e5, 40)
     by_width = []
     for width in widths:
-        section = fx.RectangleSection(width, T)
+        section = RectangleSection(width, T)
         beam = leaf(section=section, shear=False, clamped_warping=True)
         law = beam.law(beam.create_default_context())
         by_width.append(law.torsion_stiffness / float(section.torsion_constant))
@@ -153,7 +154,7 @@ def test_a_tube_that_is_turned_inside_out_stops_compiled_runs_too() -> None:
     table = builder.add_body(
         "table", fx.SpatialInertia.solid_sphere(1.0, radius=0.1), com=(L, 0, 0)
     )
-    tube = fx.TubeSection(outer_diameter=0.002, inner_diameter=0.001)
+    tube = TubeSection(outer_diameter=0.002, inner_diameter=0.001)
     end = builder.add_frame("end", table, (L, 0.0, 0.0))
     beam = fx.Beam("tube", builder.world, end, section=tube, material=STEEL, length=L)
     builder.add_force_element(beam)
@@ -237,7 +238,7 @@ def beam_column(beam: fx.Beam, pull: float, plane: str) -> FloatArray:
 def test_a_tapered_leaf_is_as_stiff_as_its_differential_equation_says(
     ends: tuple[float, float], pull: float
 ) -> None:
-    first, last = (fx.RectangleSection(0.5 * W * T / thin, thin) for thin in ends)
+    first, last = (RectangleSection(0.5 * W * T / thin, thin) for thin in ends)
     beam = leaf(section=first, end_section=last)
     axial = beam.law(beam.create_default_context()).axial_stiffness
     context = at(beam, (L * (1.0 + pull / axial), 0.0, 0.0))
@@ -252,7 +253,7 @@ def test_a_tapered_leaf_is_as_stiff_as_its_differential_equation_says(
 
 def test_a_taper_to_the_same_section_changes_nothing() -> None:
     given: dict[str, Any] = {"plate": True, "damping_time": 0.1}
-    plain, same = leaf(**given), leaf(end_section=fx.RectangleSection(W, T), **given)
+    plain, same = leaf(**given), leaf(end_section=RectangleSection(W, T), **given)
     pose = ((0.99 * L, 0.01 * L, 0.02 * L), (0.1, 0.2, -0.1))
     for name in ("force_on_frame_A", "stress", "inertia_on_C"):
         ports = (each.output_port(name) for each in (plain, same))
@@ -263,7 +264,7 @@ def test_a_taper_to_the_same_section_changes_nothing() -> None:
 
 
 def test_mass_and_stress_follow_the_taper() -> None:
-    beam = leaf(end_section=fx.RectangleSection(W, 3.0 * T))
+    beam = leaf(end_section=RectangleSection(W, 3.0 * T))
     names = {each.name for each in beam.numeric_parameters}
     assert {"width", "thickness", "end_width", "end_thickness"} <= names
     carried = [port.eval(at(beam, (L, 0.0, 0.0)))[0] for port in beam.inertia_ports]
@@ -271,7 +272,7 @@ def test_mass_and_stress_follow_the_taper() -> None:
     context = at(beam, (L, 0.0, 0.0), (1e-3, 0.0, 0.0))
     thickness = np.array([1.0, 2.0, 3.0]) * T
     torque = beam.section_forces.eval(context)[0]
-    sections = [fx.RectangleSection(W, each) for each in thickness]
+    sections = [RectangleSection(W, each) for each in thickness]
     twisted = [np.sqrt(3.0) * each.torsion_stress(torque) for each in sections]
     assert beam.stress.eval(context) == pytest.approx(twisted, rel=1e-3)
 
@@ -335,7 +336,7 @@ def stage(**options: Any) -> fx.PlantBuilder:
     slide = builder.add_joint(fx.PrismaticJoint("slide", builder.world, table, axis=(0, 1, 0)))
     slide.default_positions = [options.pop("offset", 0.0)]
     end = builder.add_frame("end", table, options.pop("end", (L, 0.0, 0.0)))
-    section = fx.RectangleSection(W, T)
+    section = RectangleSection(W, T)
     given = {"section": section, "material": STEEL, "length": L, **options}
     builder.add_force_element(fx.Beam("leaf", builder.world, end, **given))
     return builder
@@ -363,7 +364,7 @@ def table_on_x(length: float = L, **options: Any) -> fx.Plant:
     table = builder.add_body("table", fx.SpatialInertia.point_mass(1.0))
     slide = builder.add_joint(fx.PrismaticJoint("slide", builder.world, table, axis=(1, 0, 0)))
     slide.default_pose = np.eye(3), (length, 0.0, 0.0)
-    given: dict[str, Any] = {"section": fx.RectangleSection(W, T), "material": STEEL}
+    given: dict[str, Any] = {"section": RectangleSection(W, T), "material": STEEL}
     builder.add_force_element(
         fx.Beam("leaf", builder.world, table, length=length, **given, **options)
     )
@@ -430,7 +431,7 @@ def test_a_refused_plant_can_be_built_when_its_bodies_are_in_place() -> None:
 
 def test_the_length_of_a_straight_beam_on_one_body_is_that_between_its_frames() -> None:
     ground = world()
-    given: dict[str, Any] = {"section": fx.RectangleSection(W, T), "material": STEEL}
+    given: dict[str, Any] = {"section": RectangleSection(W, T), "material": STEEL}
     end = fx.Frame("end", ground, (0.25, 0.0, 0.0))
     beam = fx.Beam("leaf", ground, end, **given)
     assert beam.length.default == 0.25
@@ -453,15 +454,15 @@ def test_the_length_of_a_straight_beam_on_one_body_is_that_between_its_frames() 
         ({"loss_factor": -0.1, "at_frequency": 1.0}, "with loss_factor"),
         ({"damping_time": -1.0}, "damping_time"),
         (
-            {"section": fx.CircleSection(0.001), "clamped_warping": True},
+            {"section": CircleSection(0.001), "clamped_warping": True},
             "a RectangleSection with clamped_warping",
         ),
         (
-            {"section": fx.CircleSection(0.001), "plate": True},
+            {"section": CircleSection(0.001), "plate": True},
             "a RectangleSection, or .* Omit plate",
         ),
         (
-            {"section": fx.TubeSection(0.002, 0.001), "plate": True},
+            {"section": TubeSection(0.002, 0.001), "plate": True},
             "a RectangleSection, or .* Omit plate",
         ),
         ({"segments": 1001}, "at most 1000 segments.* Use 8 to 32"),
@@ -470,10 +471,10 @@ def test_the_length_of_a_straight_beam_on_one_body_is_that_between_its_frames() 
         ({"length": np.ones((2, 3))}, "with length: expected a real number"),
         ({"damping_time": []}, "with damping_time: expected a real number"),
         ({"shear": 1}, "True or False for shear"),
-        ({"end_section": fx.CircleSection(0.001)}, "of the kind of its section, RectangleSection"),
+        ({"end_section": CircleSection(0.001)}, "of the kind of its section, RectangleSection"),
         ({"length": float("nan")}, "'leaf.length': expected finite numbers; found nan"),
         (
-            {"end_section": fx.RectangleSection(W, T), "clamped_warping": True},
+            {"end_section": RectangleSection(W, T), "clamped_warping": True},
             "clamped_warping or end_section",
         ),
     ],
@@ -501,7 +502,7 @@ def test_frames_at_one_place_have_no_distance_to_be_the_length() -> None:
     builder = fx.PlantBuilder("plant")
     table = builder.add_body("table", fx.SpatialInertia(1.0))
     top = builder.add_frame("top", table, (0.0, 0.0, 0.0))
-    section = fx.RectangleSection(W, T)
+    section = RectangleSection(W, T)
     with pytest.raises(fx.errors.DeclarationError, match="'top', which are at one place"):
         fx.Beam("leaf", table, top, section=section, material=STEEL)
 
@@ -518,7 +519,7 @@ def test_trials_that_bend_a_beam_beyond_its_equations_are_steps_that_were_too_lo
     tip = builder.add_body("tip", fx.SpatialInertia.solid_box(1e-3, size=(0.01, 0.01, 0.01)))
     joint = builder.add_joint(fx.PlanarJoint("tip", builder.world, tip))
     joint.default_pose = (np.eye(3), [0.2, 0, 0])
-    steel, section = fx.Material.common("structural steel S235"), fx.RectangleSection(0.02, 0.001)
+    steel, section = fx.Material.common("structural steel S235"), RectangleSection(0.02, 0.001)
     given: dict[str, Any] = {"length": 0.2, "shear": False, "planar": True}
     builder.add_force_element(
         fx.Beam("leaf", builder.world, tip, section=section, material=steel, **given)

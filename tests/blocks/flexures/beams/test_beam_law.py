@@ -150,7 +150,10 @@ def test_a_moment_bends_it_to_an_arc_of_its_length() -> None:
 
 
 def test_geometry_and_material_give_the_constants() -> None:
-    section, steel = fx.RectangleSection(0.05, 0.0005), fx.Material.common("structural steel S235")
+    section, steel = (
+        fx.sections.RectangleSection(0.05, 0.0005),
+        fx.Material.common("structural steel S235"),
+    )
     law = BeamLaw.of(0.1, section, steel)
     bare = BeamLaw.of(0.1, section, steel, shear=False)
     assert law.bending_stiffness_z == pytest.approx(210e9 * 0.05 * 0.0005**3 / 12.0)
@@ -168,7 +171,7 @@ def test_slopes_by_the_thickness_are_exact() -> None:
     at = np.array([0.01, 0.02, 0.03, 0.0999, 0.001, 0.0])
 
     def pull(thickness: Any) -> Any:
-        law = BeamLaw.of(0.1, fx.RectangleSection(0.05, thickness), steel)
+        law = BeamLaw.of(0.1, fx.sections.RectangleSection(0.05, thickness), steel)
         return np.concatenate(law.slopes(bent(at[:3], at[3:])))
 
     t = scalars.symbols(scalars.Graph(), "t", 1)[0]
@@ -182,7 +185,7 @@ def test_slopes_by_the_thickness_are_exact() -> None:
 def test_a_wide_leaf_that_is_bent_gets_softer_the_stiff_way_as_its_twist_gives_way(
     angle: float,
 ) -> None:
-    leaf = fx.RectangleSection(width=0.05, thickness=5e-4)
+    leaf = fx.sections.RectangleSection(width=0.05, thickness=5e-4)
     law = BeamLaw.of(0.1, leaf, fx.Material.common("structural steel S235"))
     bend, twist, h = law.bending_stiffness_y, law.torsion_stiffness, law.length
 

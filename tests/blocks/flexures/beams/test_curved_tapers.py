@@ -11,9 +11,9 @@ import pytest
 
 import flexure as fx
 from flexure.blocks.flexures.beams.beam_law import BeamLaw
-from flexure.blocks.flexures.beams.beam_shapes import along_arc
+from flexure.blocks.flexures.beams.beam_presentation import along_arc
+from flexure.blocks.flexures.beams.beam_segment import error_across, segments_across
 from flexure.blocks.flexures.beams.tapered_beam_law import STATIONS, TaperedBeamLaw
-from flexure.blocks.flexures.beams.tapered_segment import error_across, segments_across
 from flexure.blocks.math import relative_pose, rotation_from_rotation_vector, skew
 from flexure.diagrams.values.arrays import FloatArray
 
@@ -21,11 +21,11 @@ STEEL = fx.Material.common("structural steel S235")
 LENGTH = 0.1
 
 
-def leaf(thickness: float, width: float = 0.02) -> fx.RectangleSection:
-    return fx.RectangleSection(width=width, thickness=thickness)
+def leaf(thickness: float, width: float = 0.02) -> fx.sections.RectangleSection:
+    return fx.sections.RectangleSection(width=width, thickness=thickness)
 
 
-def between(first: Any, last: Any, part: float) -> fx.RectangleSection:
+def between(first: Any, last: Any, part: float) -> fx.sections.RectangleSection:
     return leaf(
         (1.0 - part) * first.thickness + part * last.thickness,
         (1.0 - part) * first.width + part * last.width,

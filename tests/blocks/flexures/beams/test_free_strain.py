@@ -24,9 +24,9 @@ SOFTENING = replace(
 KINDS: dict[str, dict[str, Any]] = {
     "one": {},
     "divided": {"segments": 4, "planar": True},
-    "tapered": {"end_section": fx.RectangleSection(WIDTH, 1.5 * THICKNESS)},
+    "tapered": {"end_section": fx.sections.RectangleSection(WIDTH, 1.5 * THICKNESS)},
     "tapered, divided, curved, damped": {
-        "end_section": fx.RectangleSection(WIDTH, 0.9 * THICKNESS),
+        "end_section": fx.sections.RectangleSection(WIDTH, 0.9 * THICKNESS),
         "segments": 4,
         "curvature": (0.0, 2.0),
         "damping_time": 1e-4,
@@ -46,7 +46,7 @@ def cantilever(
         "leaf",
         builder.world,
         tip,
-        section=fx.RectangleSection(WIDTH, THICKNESS),
+        section=fx.sections.RectangleSection(WIDTH, THICKNESS),
         material=material,
         length=LENGTH,
         **options,

@@ -54,7 +54,7 @@ def joined(kind: str) -> fx.Beam:
         "leaf",
         builder.world,
         builder.add_frame("end", tip, (0.2, 0.0, 0.0)),
-        section=fx.RectangleSection(width=0.02, thickness=0.001),
+        section=fx.sections.RectangleSection(width=0.02, thickness=0.001),
         material=fx.Material.common("structural steel S235"),
         length=0.2,
         segments=4,

@@ -21,8 +21,8 @@ pytestmark = pytest.mark.filterwarnings("ignore:.*holds in a plane:UserWarning")
 LENGTH = 0.2
 STEEL = fx.Material.common("structural steel S235")
 E, RHO = STEEL.youngs_modulus, STEEL.density
-FIRST = fx.RectangleSection(width=0.02, thickness=0.002)
-LAST = fx.RectangleSection(width=0.01, thickness=0.001)
+FIRST = fx.sections.RectangleSection(width=0.02, thickness=0.002)
+LAST = fx.sections.RectangleSection(width=0.01, thickness=0.001)
 
 
 def stiffness_along(part: Any) -> tuple[Any, Any]:

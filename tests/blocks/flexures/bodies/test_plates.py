@@ -325,7 +325,7 @@ def test_a_spinning_blade_has_the_frequencies_of_wright() -> None:
         hub = builder.add_joint(
             fx.RevoluteJoint("hub", builder.world, body.interfaces["root"], axis=axis)
         )
-        builder.add_constraint(fx.PrescribedMotion("drive", hub))
+        builder.add_constraint(fx.constraints.PrescribedMotion("drive", hub))
         plant = builder.build()
         tip, modes = plant.joint("blade_tip"), plant.joint("blade_modes")
         scale = np.sqrt(E * THICKNESS**2 / 12.0 / RHO) / LENGTH**2

@@ -14,7 +14,7 @@ from flexure.diagrams.checks.errors import DeclarationError, ValueRefusedError
 from flexure.diagrams.values.arrays import FloatArray
 
 STEEL = fx.Material.common("stainless steel 301")
-LEAF = fx.RectangleSection(width=0.01, thickness=5e-4)
+LEAF = fx.sections.RectangleSection(width=0.01, thickness=5e-4)
 LENGTH = 0.1
 
 

@@ -13,7 +13,7 @@ from flexure.diagrams.checks.errors import DeclarationError, EvaluationError, Va
 from tests.support.native.native import needs_llvmlite
 
 STEEL = fx.Material.common("structural steel S235")
-NOTCH = fx.CircularNotch(thickness=5e-4, radius=5e-3, width=1e-2)
+NOTCH = fx.sections.CircularNotch(thickness=5e-4, radius=5e-3, width=1e-2)
 
 
 def lever(material: fx.Material = STEEL, **options: Any) -> tuple[fx.Plant, Any, Any]:

@@ -13,24 +13,25 @@ from scipy.integrate import quad
 import flexure as fx
 from flexure.diagrams import scalars
 from flexure.diagrams.checks.errors import ValueRefusedError
+from flexure.sections import CircularNotch, EllipticNotch, FilletedNotch, Notch, RectangleSection
 from tests.support.mechanics.plane_stress import bend
 
 STEEL = fx.Material.common("structural steel S235")
-CIRCULAR = fx.CircularNotch(thickness=1e-3, radius=1e-2, width=8e-3)
-ELLIPTIC = fx.EllipticNotch(thickness=4e-4, half_length=6e-3, depth=3e-3, width=5e-3)
-FILLETED = fx.FilletedNotch(thickness=5e-4, neck_length=4e-3, fillet_radius=6e-4, width=1e-2)
+CIRCULAR = CircularNotch(thickness=1e-3, radius=1e-2, width=8e-3)
+ELLIPTIC = EllipticNotch(thickness=4e-4, half_length=6e-3, depth=3e-3, width=5e-3)
+FILLETED = FilletedNotch(thickness=5e-4, neck_length=4e-3, fillet_radius=6e-4, width=1e-2)
 NOTCHES = [CIRCULAR, ELLIPTIC, FILLETED]
 
 every_notch = pytest.mark.parametrize("notch", NOTCHES, ids=lambda each: type(each).__name__)
 
 
-def height(notch: fx.Notch, x: float) -> float:
+def height(notch: Notch, x: float) -> float:
     """The height of the section at x, from the picture of the notch and not from its stations."""
     (a, c), beyond = notch.half_axes, max(0.0, abs(x) - 0.5 * notch.neck_length)
     return float(notch.thickness + 2.0 * c * (1.0 - np.sqrt(max(0.0, 1.0 - (beyond / a) ** 2))))
 
 
-def integral(notch: fx.Notch, integrand: Callable[[float, float], float]) -> float:
+def integral(notch: Notch, integrand: Callable[[float, float], float]) -> float:
     """Integrate over the length with SciPy, by the angle around the ellipse."""
     (a, _), half = notch.half_axes, 0.5 * notch.neck_length
     total = quad(lambda x: integrand(x, notch.thickness), 0.0, half, epsabs=0.0)[0] if half else 0.0
@@ -45,12 +46,12 @@ def integral(notch: fx.Notch, integrand: Callable[[float, float], float]) -> flo
 
 
 @every_notch
-def test_all_six_compliances_are_those_of_the_beam_integrals(notch: fx.Notch) -> None:
+def test_all_six_compliances_are_those_of_the_beam_integrals(notch: Notch) -> None:
     E, G, nu, b = STEEL.youngs_modulus, STEEL.shear_modulus, STEEL.poissons_ratio, notch.width
     k = 10.0 * (1.0 + nu) / (12.0 + 11.0 * nu)
 
     def torsion(height: float) -> float:
-        return float(fx.RectangleSection(b, height).torsion_constant)
+        return float(RectangleSection(b, height).torsion_constant)
 
     expected = [
         integral(notch, lambda x, h: 1.0 / (G * torsion(h))),
@@ -66,7 +67,7 @@ def test_all_six_compliances_are_those_of_the_beam_integrals(notch: fx.Notch) ->
 
 @pytest.mark.parametrize("ratio", [0.001, 0.01, 0.1, 0.5, 2.0])
 def test_in_full_the_closed_forms_are_the_integrals(ratio: float) -> None:
-    notch = fx.CircularNotch(thickness=ratio * 0.01, radius=0.01, width=0.005)
+    notch = CircularNotch(thickness=ratio * 0.01, radius=0.01, width=0.005)
     rotation, translation = fx.laws.NotchLaw.of(notch, STEEL).compliance()
     closed = fx.laws.paros_weisbord(notch, STEEL.youngs_modulus)
     np.testing.assert_allclose([translation[0], *rotation[1:]], closed, rtol=2e-8)
@@ -78,7 +79,7 @@ def test_in_full_the_closed_forms_are_the_integrals(ratio: float) -> None:
 def test_simplified_the_closed_form_is_too_soft_by_an_eighth_of_t_over_R(
     ratio: float, error: float
 ) -> None:
-    notch = fx.CircularNotch(thickness=ratio * 0.01, radius=0.01, width=0.005)
+    notch = CircularNotch(thickness=ratio * 0.01, radius=0.01, width=0.005)
     exact = integral(notch, lambda x, h: 12.0 / (notch.width * h**3))
     simplified = fx.laws.paros_weisbord(notch, 1.0, simplified=True)
     assert exact / simplified.bending_z - 1.0 == pytest.approx(error, abs=6e-5)
@@ -88,7 +89,7 @@ def test_simplified_the_closed_form_is_too_soft_by_an_eighth_of_t_over_R(
 
 
 def test_an_ellipse_with_equal_axes_is_a_circle() -> None:
-    ellipse = fx.EllipticNotch(thickness=1e-3, half_length=1e-2, depth=1e-2, width=8e-3)
+    ellipse = EllipticNotch(thickness=1e-3, half_length=1e-2, depth=1e-2, width=8e-3)
     for one, other in zip(
         fx.laws.NotchLaw.of(ellipse, STEEL).compliance(),
         fx.laws.NotchLaw.of(CIRCULAR, STEEL).compliance(),
@@ -99,8 +100,8 @@ def test_an_ellipse_with_equal_axes_is_a_circle() -> None:
 
 
 def test_with_small_fillets_a_notch_is_a_leaf() -> None:
-    notch = fx.FilletedNotch(thickness=1e-3, neck_length=2e-2, fillet_radius=1e-7, width=1e-2)
-    beam = fx.RectangleSection(width=1e-2, thickness=1e-3)
+    notch = FilletedNotch(thickness=1e-3, neck_length=2e-2, fillet_radius=1e-7, width=1e-2)
+    beam = RectangleSection(width=1e-2, thickness=1e-3)
     rotation, _ = fx.laws.NotchLaw.of(notch, STEEL).compliance()
     bending = STEEL.youngs_modulus * beam.second_moment_z
     assert rotation[2] == pytest.approx(2e-2 / bending, rel=2e-5)
@@ -111,7 +112,7 @@ def test_with_small_fillets_a_notch_is_a_leaf() -> None:
 
 
 @every_notch
-def test_at_its_end_a_notch_gives_way_as_unit_loads_say(notch: fx.Notch) -> None:
+def test_at_its_end_a_notch_gives_way_as_unit_loads_say(notch: Notch) -> None:
     E, b, half = STEEL.youngs_modulus, notch.width, 0.5 * notch.length
     matrix = fx.laws.NotchLaw.of(notch, STEEL).compliance().at(half)
     np.testing.assert_array_equal(matrix, matrix.T)
@@ -133,7 +134,7 @@ def test_a_notch_of_a_wide_plate_bends_in_plane_strain() -> None:
 
 @pytest.mark.full
 @every_notch
-def test_derivatives_by_dimensions_and_modulus_are_exact(notch: fx.Notch) -> None:
+def test_derivatives_by_dimensions_and_modulus_are_exact(notch: Notch) -> None:
     names = [*(each.name for each in fields(notch)), "E", "nu"]
     values = np.array([*(getattr(notch, name) for name in names[:-2]), 210e9, 0.3])
 
@@ -164,14 +165,14 @@ def test_derivatives_by_dimensions_and_modulus_are_exact(notch: fx.Notch) -> Non
 def test_concentration_is_that_of_the_literature_on_flexures() -> None:
     """S. T. Smith, Flexures, takes (1 + t/(2R))^(9/20) for bending."""
     for ratio in (0.05, 0.1, 0.2):
-        notch = fx.CircularNotch(thickness=ratio, radius=1.0, width=1.0)
+        notch = CircularNotch(thickness=ratio, radius=1.0, width=1.0)
         assert notch.stress_concentration().bending == pytest.approx(
             (1.0 + 0.5 * ratio) ** 0.45, rel=0.006
         )
 
 
 def test_concentration_vanishes_where_curvature_does() -> None:
-    thin = fx.EllipticNotch(thickness=1e-5, half_length=1.0, depth=0.5, width=1.0)
+    thin = EllipticNotch(thickness=1e-5, half_length=1.0, depth=0.5, width=1.0)
     np.testing.assert_allclose(thin.stress_concentration(), 1.0, atol=1e-5)
 
 
@@ -189,7 +190,7 @@ def test_sharper_fillets_concentrate_more() -> None:
 
 
 @every_notch
-def test_stress_is_that_of_the_place_where_it_is_greatest(notch: fx.Notch) -> None:
+def test_stress_is_that_of_the_place_where_it_is_greatest(notch: Notch) -> None:
     law, b = fx.laws.NotchLaw.of(notch, STEEL), notch.width
     tension, bending = notch.stress_concentration()
     x = np.linspace(-0.5, 0.5, 4001) * notch.length
@@ -209,7 +210,7 @@ def test_stress_is_that_of_the_place_where_it_is_greatest(notch: fx.Notch) -> No
 
 
 @every_notch
-def test_at_the_greatest_angle_the_stress_is_what_was_admitted(notch: fx.Notch) -> None:
+def test_at_the_greatest_angle_the_stress_is_what_was_admitted(notch: Notch) -> None:
     law = fx.laws.NotchLaw.of(notch, STEEL)
     moment = law.greatest_angle(235e6) / law.compliance().rotation[2]
     assert law.greatest_stress([0.0, 0.0, moment], np.zeros(3)) == pytest.approx(235e6)
@@ -229,16 +230,16 @@ def test_dimensions_that_cannot_be_are_refused_by_name(value: float) -> None:
 @pytest.mark.parametrize(
     ("notch", "softer"),
     [
-        (fx.CircularNotch(thickness=0.05, radius=1.0, width=1.0), 0.020),
-        (fx.CircularNotch(thickness=0.1, radius=1.0, width=1.0), 0.040),
-        (fx.CircularNotch(thickness=0.25, radius=1.0, width=1.0), 0.095),
-        (fx.EllipticNotch(thickness=0.2, half_length=1.0, depth=0.5, width=1.0), 0.046),
-        (fx.FilletedNotch(thickness=0.1, neck_length=0.9, fillet_radius=0.05, width=1.0), 0.055),
-        (fx.FilletedNotch(thickness=0.2, neck_length=0.6, fillet_radius=0.2, width=1.0), 0.103),
+        (CircularNotch(thickness=0.05, radius=1.0, width=1.0), 0.020),
+        (CircularNotch(thickness=0.1, radius=1.0, width=1.0), 0.040),
+        (CircularNotch(thickness=0.25, radius=1.0, width=1.0), 0.095),
+        (EllipticNotch(thickness=0.2, half_length=1.0, depth=0.5, width=1.0), 0.046),
+        (FilletedNotch(thickness=0.1, neck_length=0.9, fillet_radius=0.05, width=1.0), 0.055),
+        (FilletedNotch(thickness=0.2, neck_length=0.6, fillet_radius=0.2, width=1.0), 0.103),
     ],
 )
 def test_finite_elements_tell_by_how_much_a_neck_is_softer_than_a_beam(
-    notch: fx.Notch, softer: float
+    notch: Notch, softer: float
 ) -> None:
     angle, concentration = bend(
         notch, max(6.0 * notch.thickness, 0.6 * notch.thickness + 1.2 * notch.half_axes[1])

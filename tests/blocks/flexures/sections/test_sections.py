@@ -11,7 +11,7 @@ from scipy.sparse import diags, eye, kron
 from scipy.sparse.linalg import spsolve
 
 import flexure as fx
-from flexure.blocks.flexures.sections.warping import unevenness
+from flexure.blocks.flexures.sections.polygon_constants import unevenness
 from flexure.diagrams import scalars
 from flexure.diagrams.checks.errors import ValueRefusedError
 from tests.support.tiers import for_each
@@ -27,16 +27,16 @@ GENERAL = {
     "shear_factor_y": 0.8,
     "shear_factor_z": 0.9,
 }
-SECTIONS: list[tuple[type[fx.Section], dict[str, float]]] = [
-    (fx.RectangleSection, {"width": 0.02, "thickness": 0.0005}),
-    (fx.RectangleSection, {"width": 0.001, "thickness": 0.003}),
-    (fx.CircleSection, {"diameter": 0.001}),
-    (fx.TubeSection, {"outer_diameter": 0.004, "inner_diameter": 0.003}),
-    (fx.GeneralSection, GENERAL),
+SECTIONS: list[tuple[type[fx.sections.Section], dict[str, float]]] = [
+    (fx.sections.RectangleSection, {"width": 0.02, "thickness": 0.0005}),
+    (fx.sections.RectangleSection, {"width": 0.001, "thickness": 0.003}),
+    (fx.sections.CircleSection, {"diameter": 0.001}),
+    (fx.sections.TubeSection, {"outer_diameter": 0.004, "inner_diameter": 0.003}),
+    (fx.sections.GeneralSection, GENERAL),
 ]
 
 
-def readings(section: fx.Section) -> list[Any]:
+def readings(section: fx.sections.Section) -> list[Any]:
     return [
         section.area,
         section.second_moment_y,
@@ -64,7 +64,7 @@ def prandtl(a: float, b: float, terms: int = 199) -> tuple[float, float]:
 
 @pytest.mark.parametrize("ratio", [1.0, 1.5, 3.0])
 def test_torsion_of_rectangles_is_that_of_the_stress_function(ratio: float) -> None:
-    section = fx.RectangleSection(width=ratio, thickness=1.0)
+    section = fx.sections.RectangleSection(width=ratio, thickness=1.0)
     J, stress = prandtl(ratio, 1.0)
     assert section.torsion_constant == pytest.approx(J, rel=1e-6)
     assert section.torsion_stress(1.0) == pytest.approx(stress, rel=1e-2)
@@ -76,22 +76,22 @@ def test_torsion_of_rectangles_is_that_of_the_stress_function(ratio: float) -> N
     [(1.0, 0.1406, 0.208), (1.5, 0.196, 0.231), (2.0, 0.229, 0.246), (5.0, 0.291, 0.291)],
 )
 def test_torsion_of_rectangles_is_that_of_the_handbook(ratio: float, k1: float, k2: float) -> None:
-    section = fx.RectangleSection(width=0.5, thickness=0.5 * ratio)
+    section = fx.sections.RectangleSection(width=0.5, thickness=0.5 * ratio)
     assert section.torsion_constant == pytest.approx(k1 * ratio * 0.5**4, rel=3e-3)
     assert section.torsion_stress(-2.0) == pytest.approx(2.0 / (k2 * ratio * 0.5**3), rel=3e-3)
 
 
 def test_torsion_of_thin_strips_goes_to_that_of_infinite_ones() -> None:
     width, thickness = 1.0, 1e-4
-    section = fx.RectangleSection(width=width, thickness=thickness)
+    section = fx.sections.RectangleSection(width=width, thickness=thickness)
     J = (width - 0.630 * thickness) * thickness**3 / 3.0  # near its ends there is less stress
     assert section.torsion_constant == pytest.approx(J, rel=1e-7, abs=0.0)
     assert section.torsion_stress(1.0) == pytest.approx(thickness / J, rel=1e-7)
 
 
 def test_it_does_not_matter_which_side_of_a_rectangle_is_the_longer_one() -> None:
-    lying = fx.RectangleSection(width=0.3, thickness=0.2)
-    standing = fx.RectangleSection(width=0.2, thickness=0.3)
+    lying = fx.sections.RectangleSection(width=0.3, thickness=0.2)
+    standing = fx.sections.RectangleSection(width=0.2, thickness=0.3)
     assert lying.torsion_constant == standing.torsion_constant
     assert lying.torsion_stress(1.0) == standing.torsion_stress(1.0)
     assert lying.second_moment_y == pytest.approx(standing.second_moment_z, rel=1e-15)
@@ -99,11 +99,11 @@ def test_it_does_not_matter_which_side_of_a_rectangle_is_the_longer_one() -> Non
 
 def test_second_moments_are_integrals_over_the_section() -> None:
     w, t = 0.3, 0.2
-    section = fx.RectangleSection(width=w, thickness=t)
+    section = fx.sections.RectangleSection(width=w, thickness=t)
     about_z, _ = dblquad(lambda y, z: y * y, -w / 2, w / 2, -t / 2, t / 2)
     assert section.second_moment_z == pytest.approx(about_z)
     radius, _ = dblquad(lambda r, angle: r**3, 0.0, 2.0 * np.pi, 0.15, 0.25)
-    tube = fx.TubeSection(outer_diameter=0.5, inner_diameter=0.3)
+    tube = fx.sections.TubeSection(outer_diameter=0.5, inner_diameter=0.3)
     assert tube.polar_moment == pytest.approx(radius)
     assert tube.torsion_constant == pytest.approx(radius)
 
@@ -111,12 +111,12 @@ def test_second_moments_are_integrals_over_the_section() -> None:
 def test_wagner_constants_are_integrals_over_the_section() -> None:
     w, t = 0.3, 0.2
     fourth, _ = dblquad(lambda y, z: (y * y + z * z) ** 2, -w / 2, w / 2, -t / 2, t / 2)
-    rectangle = fx.RectangleSection(width=w, thickness=t)
+    rectangle = fx.sections.RectangleSection(width=w, thickness=t)
     expected = fourth - rectangle.polar_moment**2 / rectangle.area
     assert rectangle.wagner_constant == pytest.approx(expected)
     assert rectangle.outermost_square == pytest.approx(0.25 * (w * w + t * t))
     fourth, _ = dblquad(lambda r, angle: r**5, 0.0, 2.0 * np.pi, 0.15, 0.25)
-    tube = fx.TubeSection(outer_diameter=0.5, inner_diameter=0.3)
+    tube = fx.sections.TubeSection(outer_diameter=0.5, inner_diameter=0.3)
     expected = fourth - tube.polar_moment**2 / tube.area
     assert tube.wagner_constant == pytest.approx(expected)
     assert tube.outermost_square == pytest.approx(0.25**2)
@@ -133,20 +133,20 @@ def test_clamped_ends_make_twist_uneven() -> None:
 
 
 def test_a_tube_without_a_hole_is_a_circle_and_with_a_thin_wall_a_ring() -> None:
-    circle = fx.CircleSection(diameter=0.5)
-    tube = fx.TubeSection(outer_diameter=0.5, inner_diameter=1e-9)
+    circle = fx.sections.CircleSection(diameter=0.5)
+    tube = fx.sections.TubeSection(outer_diameter=0.5, inner_diameter=1e-9)
     assert np.allclose(readings(tube), readings(circle), rtol=1e-14)
-    ring = fx.TubeSection(outer_diameter=1.0, inner_diameter=1.0 - 1e-7)
+    ring = fx.sections.TubeSection(outer_diameter=1.0, inner_diameter=1.0 - 1e-7)
     nu = 0.3  # Cowper: 2 (1 + ν) / (4 + 3 ν)
     assert ring.shear_factors(nu)[0] == pytest.approx(2.0 * (1.0 + nu) / (4.0 + 3.0 * nu))
 
 
 def test_stresses_of_bending_are_those_at_the_outermost_points() -> None:
-    leaf = fx.RectangleSection(width=0.02, thickness=0.001)
+    leaf = fx.sections.RectangleSection(width=0.02, thickness=0.001)
     assert leaf.normal_stress(0.0, 0.0, -2.0) == pytest.approx(2.0 * 0.0005 / leaf.second_moment_z)
     assert leaf.normal_stress(0.0, 2.0, 0.0) == pytest.approx(2.0 * 0.01 / leaf.second_moment_y)
     assert leaf.normal_stress(-3.0, 0.0, 0.0) == pytest.approx(3.0 / 2e-5)
-    wire = fx.CircleSection(diameter=0.002)
+    wire = fx.sections.CircleSection(diameter=0.002)
     assert wire.normal_stress(0.0, 3.0, 4.0) == pytest.approx(32.0 * 5.0 / (np.pi * 0.002**3))
     assert wire.torsion_stress(5.0) == pytest.approx(16.0 * 5.0 / (np.pi * 0.002**3))
     assert wire.equivalent_stress(0.0, 5.0, 0.0, 0.0) == pytest.approx(
@@ -156,7 +156,7 @@ def test_stresses_of_bending_are_those_at_the_outermost_points() -> None:
 
 @pytest.mark.parametrize(("kind", "dimensions"), SECTIONS)
 def test_dimensions_may_be_symbols_and_derivatives_by_them_are_exact(
-    kind: type[fx.Section], dimensions: dict[str, float]
+    kind: type[fx.sections.Section], dimensions: dict[str, float]
 ) -> None:
     x = scalars.symbols(scalars.Graph(), "x", len(dimensions))
     keys = [("x", k) for k in range(len(dimensions))]
@@ -190,7 +190,7 @@ def test_dimensions_may_be_symbols_and_derivatives_by_them_are_exact(
 @for_each(("kind", "dimensions"), SECTIONS)
 @for_each("bad", [0.0, -1.0, np.nan, np.inf])
 def test_dimensions_that_are_not_positive_are_refused_by_name(
-    kind: type[fx.Section], dimensions: dict[str, float], bad: float
+    kind: type[fx.sections.Section], dimensions: dict[str, float], bad: float
 ) -> None:
     for name in dimensions:
         with pytest.raises(ValueRefusedError, match=f"{kind.__name__} with {name}"):
@@ -199,7 +199,7 @@ def test_dimensions_that_are_not_positive_are_refused_by_name(
 
 def test_a_tube_whose_hole_is_too_large_is_refused() -> None:
     with pytest.raises(ValueRefusedError, match="an inner diameter below the outer one"):
-        fx.TubeSection(outer_diameter=0.002, inner_diameter=0.002)
+        fx.sections.TubeSection(outer_diameter=0.002, inner_diameter=0.002)
 
 
 # Sections of polygons ---------------------------------------------------------------------------
@@ -236,7 +236,7 @@ def test_open_sections_twist_as_a_grid_of_differences_says() -> None:
             inside[hole] = False
         finer = np.repeat(np.repeat(inside, 2, axis=0), 2, axis=1)
         expected = (4.0 * poisson(finer, 0.5 * step) - poisson(inside, step)) / 3.0
-        section = getattr(fx.GeneralSection, name)(**SIZE)
+        section = getattr(fx.sections.GeneralSection, name)(**SIZE)
         assert section.area == pytest.approx(inside.sum() * step**2, rel=1e-12)
         z, y = np.argwhere(inside).T * step
         moments = np.linalg.eigvalsh(np.cov(y, z, bias=True)) * section.area
@@ -247,18 +247,21 @@ def test_open_sections_twist_as_a_grid_of_differences_says() -> None:
 
 def test_closed_sections_and_bars_twist_as_closed_forms_say() -> None:
     corners = np.array([(0.0, 0.0), (0.05, 0.0), (0.05, 0.2), (0.0, 0.2)])
-    found, bar = fx.GeneralSection.from_polygon(corners), fx.RectangleSection(0.2, 0.05)
+    found, bar = (
+        fx.sections.GeneralSection.from_polygon(corners),
+        fx.sections.RectangleSection(0.2, 0.05),
+    )
     assert found.torsion_constant == pytest.approx(bar.torsion_constant, rel=1e-3)
     assert found.torsion_stress(1.0) == pytest.approx(bar.torsion_stress(1.0), rel=2e-3)
     assert found.second_moment_z == pytest.approx(bar.second_moment_z)
     assert found.shear_factors(0.3) == pytest.approx((5.0 / 6.0, 5.0 / 6.0), rel=1e-4)
     turn = 2.0 * np.pi * np.arange(120) / 120
     ring = np.column_stack([np.cos(turn), np.sin(turn)])
-    tube = fx.TubeSection(2.0, 1.4)
-    found = fx.GeneralSection.from_polygon(ring[::-1], [0.7 * ring])
+    tube = fx.sections.TubeSection(2.0, 1.4)
+    found = fx.sections.GeneralSection.from_polygon(ring[::-1], [0.7 * ring])
     assert found.torsion_constant == pytest.approx(tube.torsion_constant, rel=2e-3)
     assert found.torsion_stress(1.0) == pytest.approx(tube.torsion_stress(1.0), rel=1e-2)
-    box = fx.GeneralSection.box(width=0.04, height=0.05, flange=0.002, web=0.0015)
+    box = fx.sections.GeneralSection.box(width=0.04, height=0.05, flange=0.002, web=0.0015)
     bredt = 4.0 * (0.0385 * 0.048) ** 2 / (2.0 * 0.0385 / 0.002 + 2.0 * 0.048 / 0.0015)
     assert box.torsion_constant == pytest.approx(bredt, rel=2e-2)
 
@@ -270,14 +273,14 @@ def test_an_ipe_200_has_the_constants_of_its_table() -> None:
     upper = np.concatenate([fillet, [(50.0, 91.5), (50.0, 100.0)]])
     right = np.concatenate([upper[::-1] * [1, -1], upper])
     corners = 1e-3 * np.concatenate([right, right[::-1] * [-1, 1]])
-    section = fx.GeneralSection.from_polygon(corners)
+    section = fx.sections.GeneralSection.from_polygon(corners)
     assert section.area == pytest.approx(28.48e-4, rel=2e-3)
     assert section.second_moment_y == pytest.approx(1943e-8, rel=2e-3)
     assert section.second_moment_z == pytest.approx(142.4e-8, rel=2e-3)
     assert section.torsion_constant == pytest.approx(6.98e-8, rel=2e-2)
     turned = corners @ [[np.cos(0.3), np.sin(0.3)], [-np.sin(0.3), np.cos(0.3)]]
-    assert fx.GeneralSection.principal_angle(turned) == pytest.approx(0.3)
-    again = fx.GeneralSection.from_polygon(turned)
+    assert fx.sections.GeneralSection.principal_angle(turned) == pytest.approx(0.3)
+    again = fx.sections.GeneralSection.from_polygon(turned)
     assert again.second_moment_y == pytest.approx(section.second_moment_y)
 
 
@@ -292,7 +295,7 @@ def test_what_is_no_polygon_is_refused() -> None:
         (square, [0.5 + 0.9999 * (np.array(square) - 0.5)], "10000 mean thicknesses"),
     ):
         with pytest.raises(ValueRefusedError, match=message):
-            fx.GeneralSection.from_polygon(corners, holes)
+            fx.sections.GeneralSection.from_polygon(corners, holes)
     for wrong in ({"web": 0.04}, {"flange": 0.025}, {"height": -0.05}):
         with pytest.raises(ValueRefusedError, match="i_beam with"):
-            fx.GeneralSection.i_beam(**(SIZE | wrong))
+            fx.sections.GeneralSection.i_beam(**(SIZE | wrong))

@@ -9,8 +9,7 @@ import pytest
 
 import flexure as fx
 from flexure.blocks import math as fm
-from flexure.blocks.forces.bushings.bushing import LinearBushing, LinearBushingRollPitchYaw
-from flexure.blocks.forces.bushings.bushing_base import Bushing
+from flexure.blocks.forces.bushings.bushing import Bushing, LinearBushing, LinearBushingRollPitchYaw
 from flexure.blocks.forces.coefficients.mounts import BushingConstants
 from flexure.blocks.multibody.bodies.bodies import Body, Frame
 from tests.support.mechanics.bushings import compute

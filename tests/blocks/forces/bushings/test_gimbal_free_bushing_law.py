@@ -9,7 +9,7 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from flexure.blocks import math as fm
-from flexure.blocks.forces.bushings.gimbal_free_bushing_law import RotationVectorBushingLaw
+from flexure.blocks.forces.bushings.bushing_law import RotationVectorBushingLaw
 from tests.blocks.math.samples import traced_slopes
 from tests.support.mechanics.bushings import compute, random_sample
 from tests.support.tiers import for_each

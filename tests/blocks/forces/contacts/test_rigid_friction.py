@@ -172,7 +172,7 @@ def test_the_slope_of_a_throw_by_friction() -> None:
     mu, e, fall = 0.1, 0.6, 2.0
     context = start(thrown(mu, e), (0.0, 0.0, R + 0.2), [0.0, 0.0, 0.0, 3.0, 0.0, 0.0])
     metric = fx.metrics.final("ball.position[0]")
-    found = fx.gradient(metric, context.system, 0.3, ["tree.ground_friction"], context=context)
+    found = fx.gradient(context.system, metric, ["tree.ground_friction"], 0.3, context=context)
     assert found["tree.ground_friction"] == pytest.approx(-(1.0 + e) * fall * 0.1, rel=1e-6)
 
 

@@ -176,19 +176,19 @@ def test_the_picture_has_a_line_for_each_amplitude(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"frequencies": [1.0, 0.0, 2.0]}, "frequencies"),
-        ({"frequencies": [1.0, 1.0, 1.0]}, "frequencies that differ"),
+        ({"frequency": [1.0, 0.0, 2.0]}, "frequency"),
+        ({"frequency": [1.0, 1.0, 1.0]}, "frequencies that differ"),
         ({"stiffness": [1.0, 2.0]}, "3 complex numbers"),
         ({"stiffness": [1.0, -2.0, 1.0]}, "positive real part"),
         ({"friction": True}, "amplitudes, which friction needs"),
         ({"memory": True}, "friction, which has the memory"),
-        ({"friction": True, "amplitudes": [1.0, 1.0, 1.0]}, "amplitudes that differ"),
-        ({"amplitudes": [1.0, 1.0]}, "3, one for each frequency"),
+        ({"friction": True, "amplitude": [1.0, 1.0, 1.0]}, "amplitudes that differ"),
+        ({"amplitude": [1.0, 1.0]}, "3, one for each frequency"),
         ({"branches": 3}, "more|constants"),
     ],
 )
 def test_measurements_that_say_nothing_are_refused(options: dict[str, Any], words: str) -> None:
-    given = {"frequencies": [1.0, 2.0, 3.0], "stiffness": [1.0, 2.0 + 1j, 3.0], **options}
+    given = {"frequency": [1.0, 2.0, 3.0], "stiffness": [1.0, 2.0 + 1j, 3.0], **options}
     with pytest.raises(ValueRefusedError, match=words):
         fit_dynamic_stiffness(**given)
 

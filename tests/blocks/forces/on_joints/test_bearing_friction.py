@@ -106,7 +106,7 @@ def test_the_effort_of_a_drive_includes_the_friction_by_its_load() -> None:
     bob = builder.add_body("bob", fx.SpatialInertia.point_mass(MASS), com=(0.0, 0.0, -ARM))
     pin = builder.add_joint(fx.RevoluteJoint("pin", builder.world, bob, axis=(0, -1, 0)))
     builder.add_constraint(fx.BearingFriction("journal", pin, friction=0.25, radius=0.05))
-    builder.add_constraint(fx.PrescribedMotion("drive", pin))
+    builder.add_constraint(fx.constraints.PrescribedMotion("drive", pin))
     plant = builder.build()
     for q, rate, alpha in ((0.5, 2.0, 3.0), (1.0, -1.0, 0.0)):
         context = plant.create_default_context()
@@ -374,7 +374,7 @@ def test_a_gradient_passes_where_a_slip_begins(follows_load: bool) -> None:
     builder.connect("pull.y", "guide.generalized_force")
     system = builder.build()
     way = f"guide.tree.rub_{'' if follows_load else 'coulomb_'}friction"
-    found = fx.gradient(fx.metrics.final("guide.rail.rate"), system, t_final, way)
+    found = fx.gradient(system, fx.metrics.final("guide.rail.rate"), way, t_final)
     slope = -(t_final - c / r) / MASS * (MASS * G if follows_load else 1.0)
     assert found.value == pytest.approx(0.5 * r * (t_final - c / r) ** 2 / MASS, rel=1e-6)
     assert found[way].item() == pytest.approx(slope, rel=1e-6)

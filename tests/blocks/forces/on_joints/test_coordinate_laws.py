@@ -12,12 +12,11 @@ from hypothesis import assume, given, strategies as st
 from scipy.integrate import fixed_quad, solve_ivp
 
 from flexure.blocks.forces.between_points.one_sided_spring import OneSidedSpringLaw
-from flexure.blocks.forces.between_points.spring_damper_law import SpringDamperLaw
+from flexure.blocks.forces.between_points.spring_damper import SpringDamperLaw
 from flexure.blocks.forces.on_joints.coordinate_law import CoordinateLaw, hunt_crossley_damping
-from flexure.blocks.forces.on_joints.hinge_law import DoorHingeConfig, HingeLaw
-from flexure.blocks.forces.on_joints.joint_spring import SpringLaw
+from flexure.blocks.forces.on_joints.door_hinge import DoorHingeConfig, HingeLaw
+from flexure.blocks.forces.on_joints.joint_spring import SpringLaw, TabulatedSpringLaw
 from flexure.blocks.forces.on_joints.joint_stop import StopLaw
-from flexure.blocks.forces.on_joints.tabulated_spring import TabulatedSpringLaw
 from flexure.diagrams import scalars
 from tests.support.tiers import thinned
 

@@ -270,7 +270,9 @@ def test_two_joints_of_a_loop_come_to_rest_together() -> None:
     shaft = builder.add_joint(fx.RevoluteJoint("shaft", builder.world, crank, axis=(0, -1, 0)))
     guide = builder.add_joint(fx.PrismaticJoint("guide", builder.world, ram, axis=(1, 0, 0)))
     tip = builder.add_frame("tip", crank, (0.2, 0.0, 0.0))
-    builder.add_constraint(fx.DistanceConstraint("rod", tip, (0, 0, 0), ram, (0, 0, 0), 0.5))
+    builder.add_constraint(
+        fx.constraints.DistanceConstraint("rod", tip, (0, 0, 0), ram, (0, 0, 0), 0.5)
+    )
     builder.add_constraint(
         fx.StickSlipFriction("f_guide", guide, coulomb_friction=6.0, static_friction=8.0)
     )

@@ -10,7 +10,7 @@ from hypothesis import given, strategies as st
 
 import flexure as fx
 from flexure.blocks.forces.on_joints.force_table import ForceTable
-from flexure.blocks.forces.on_joints.tabulated_spring import TabulatedSpring
+from flexure.blocks.forces.on_joints.joint_spring import TabulatedSpring
 from tests.support.mechanics.joint_forces import WITHOUT_RATES, computed, joint
 
 DEFLECTIONS = [-1.0, 0.0, 1.0, 3.0]

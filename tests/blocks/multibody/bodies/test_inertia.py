@@ -14,7 +14,7 @@ from hypothesis import assume, given, strategies as st
 from flexure.blocks import math as fm
 from flexure.blocks.multibody.bodies.inertia import SpatialInertia
 from flexure.blocks.multibody.bodies.meshes import Mesh, write_stl
-from flexure.blocks.multibody.bodies.unit_inertia import mass_properties, validity_problem
+from flexure.blocks.multibody.bodies.solids import mass_properties, validity_problem
 from flexure.diagrams import scalars
 from flexure.diagrams.checks.errors import DeclarationError, ValueRefusedError
 from tests.blocks.math.samples import (

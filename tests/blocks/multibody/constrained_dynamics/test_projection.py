@@ -196,8 +196,8 @@ def test_a_prescribed_motion_that_sets_off_at_once_takes_all_joints_along(compil
         builder.add_joint(fx.RevoluteJoint(f"axis_{d.name}", builder.world, d, axis=(0, 0, 1)))
         for d in disks
     )
-    builder.add_constraint(fx.GearPair("gears", a, b, -3.0))
-    builder.add_constraint(fx.PrescribedMotion("drive", a))
+    builder.add_constraint(fx.constraints.GearPair("gears", a, b, -3.0))
+    builder.add_constraint(fx.constraints.PrescribedMotion("drive", a))
     plant = builder.build()
     diagram = fx.DiagramBuilder("driven")
     diagram.add(plant)
@@ -286,7 +286,9 @@ def test_closures_that_contradict_each_other_are_said_once() -> None:
     builder.add_joint(fx.PlanarJoint("plane", builder.world, bob))
     for name, length in (("rod", 1.0), ("other", 1.00001)):
         builder.add_constraint(
-            fx.DistanceConstraint(name, builder.world, (0, 0, 0), bob, (0, 0, 0), length)
+            fx.constraints.DistanceConstraint(
+                name, builder.world, (0, 0, 0), bob, (0, 0, 0), length
+            )
         )
     plant = builder.build()
     context = plant.create_default_context()

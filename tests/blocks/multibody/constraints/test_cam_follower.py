@@ -30,7 +30,7 @@ def valve(stop: float | None = None, **table: Any) -> fx.Plant:
     shaft = builder.add_joint(fx.RevoluteJoint("shaft", builder.world, lobe, axis=(0, 1, 0)))
     guide = builder.add_joint(fx.PrismaticJoint("guide", builder.world, stem, axis=(0, 0, 1)))
     given = {"angles": TURNED, "lifts": rise(TURNED), **table}
-    builder.add_constraint(fx.CamFollower("cam", shaft, guide, **given))
+    builder.add_constraint(fx.constraints.CamFollower("cam", shaft, guide, **given))
     if stop is not None:
         builder.add_constraint(fx.RigidStop("stop", shaft, restitution=0.5, upper=stop))
     builder.add_force_element(fx.JointSpring("spring", guide, stiffness=2e3, preload=-10.0))
@@ -87,7 +87,7 @@ def test_a_cam_strikes_a_stop_in_native_code() -> None:
     """
     plant = valve(stop=2.5)
     cam = plant.constraints[0]
-    assert isinstance(cam, fx.CamFollower)
+    assert isinstance(cam, fx.constraints.CamFollower)
     context = plant.create_default_context()
     plant.joint("shaft").velocities.set(context, [40.0])
     plant.assemble(context, fixed="shaft")
@@ -104,7 +104,7 @@ def test_a_cam_strikes_a_stop_in_native_code() -> None:
 
 def test_the_lift_can_be_asked_for() -> None:
     cam = valve().constraint("cam")
-    assert isinstance(cam, fx.CamFollower)
+    assert isinstance(cam, fx.constraints.CamFollower)
     assert cam.lift(TURNED) == pytest.approx(rise(TURNED), abs=1e-15)
     step = 1e-4
     slope = (cam.lift(1.0 + step) - cam.lift(1.0 - step)) / (2.0 * step)
@@ -148,4 +148,4 @@ def test_a_cam_needs_joints_with_one_position() -> None:
     glide = fx.PlanarJoint("glide", fx.Body("table"), fx.Body("plate"))
     guide = fx.PrismaticJoint("guide", fx.Body("frame"), fx.Body("stem"), axis=(0, 0, 1))
     with pytest.raises(DeclarationError, match="planar joint 'glide'"):
-        fx.CamFollower("cam", glide, guide, TURNED, rise(TURNED))
+        fx.constraints.CamFollower("cam", glide, guide, TURNED, rise(TURNED))

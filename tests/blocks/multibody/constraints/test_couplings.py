@@ -9,6 +9,15 @@ import numpy as np
 import pytest
 
 import flexure as fx
+from flexure.constraints import (
+    DistanceConstraint,
+    GearPair,
+    HolonomicConstraint,
+    LoopJoint,
+    PointOnLine,
+    PointOnPlane,
+    PrescribedMotion,
+)
 from flexure.errors import DeclarationError, FlexureError
 
 INERTIA, MASS = 0.02, 0.5
@@ -31,7 +40,7 @@ def shaft_and_slide(*constraints: Callable[[Any, Any], Any]) -> fx.Plant:
 
 def test_a_weight_on_a_drum_falls_as_slowly_as_the_drum_lets_it() -> None:
     radius = 0.1
-    plant = shaft_and_slide(lambda a, b: fx.GearPair("rope", a, b, 1.0 / radius))
+    plant = shaft_and_slide(lambda a, b: GearPair("rope", a, b, 1.0 / radius))
     context = plant.create_default_context()
     fall = -9.81 * MASS / (MASS + INERTIA / radius**2)
     assert plant.calc_vdot(context) == pytest.approx([fall / radius, fall], rel=1e-9)
@@ -44,7 +53,7 @@ def test_a_weight_on_a_drum_falls_as_slowly_as_the_drum_lets_it() -> None:
 
 
 def test_the_ratio_of_a_gear_is_a_parameter() -> None:
-    plant = shaft_and_slide(lambda a, b: fx.GearPair("rope", a, b, 10.0))
+    plant = shaft_and_slide(lambda a, b: GearPair("rope", a, b, 10.0))
     context = plant.create_default_context()
     context.set("tree.rope_ratio", 20.0)
     fall = -9.81 * MASS / (MASS + INERTIA * 20.0**2)
@@ -54,7 +63,7 @@ def test_the_ratio_of_a_gear_is_a_parameter() -> None:
 def test_a_follower_on_a_cam_moves_as_the_cam_says() -> None:
     """The other route: the mass that the shaft feels, by the slope of the cam."""
     plant = shaft_and_slide(
-        lambda a, b: fx.HolonomicConstraint("cam", [a, b], lambda q, t: q[1] - 0.1 * np.sin(q[0]))
+        lambda a, b: HolonomicConstraint("cam", [a, b], lambda q, t: q[1] - 0.1 * np.sin(q[0]))
     )
     context = plant.create_default_context()
     angle, rate = 0.7, 3.0
@@ -70,7 +79,7 @@ def test_a_follower_on_a_cam_moves_as_the_cam_says() -> None:
 
 def test_constraints_that_move_with_time_do_the_work_that_the_ledger_shows() -> None:
     plant = shaft_and_slide(
-        lambda a, b: fx.HolonomicConstraint("lift", [b], lambda q, t: q[0] - 0.1 * np.sin(3.0 * t))
+        lambda a, b: HolonomicConstraint("lift", [b], lambda q, t: q[0] - 0.1 * np.sin(3.0 * t))
     )
     context = plant.create_default_context()
     plant.assemble(context)
@@ -82,7 +91,7 @@ def test_constraints_that_move_with_time_do_the_work_that_the_ledger_shows() -> 
 
 
 def test_a_prescribed_motion_tells_the_effort_that_it_takes() -> None:
-    plant = shaft_and_slide(lambda a, b: fx.PrescribedMotion("drive", b))
+    plant = shaft_and_slide(lambda a, b: PrescribedMotion("drive", b))
     context = plant.create_default_context()
     plant.input_port("drive").fix(context, [0.2, 0.0, 2.0])
     plant.assemble(context)
@@ -98,7 +107,7 @@ def test_a_rod_without_mass_makes_a_pendulum() -> None:
     bob = builder.add_body("bob", fx.SpatialInertia.solid_sphere(mass=2.0, radius=0.1))
     free = builder.add_joint(fx.QuaternionFloatingJoint("free", builder.world, bob))
     builder.add_constraint(
-        fx.DistanceConstraint("rod", builder.world, (0, 0, 0), bob, (0, 0, 0), length)
+        DistanceConstraint("rod", builder.world, (0, 0, 0), bob, (0, 0, 0), length)
     )
     plant = builder.build()
     context = plant.create_default_context()
@@ -112,23 +121,23 @@ def test_a_rod_without_mass_makes_a_pendulum() -> None:
 @pytest.mark.parametrize(
     ("make", "found"),
     [
-        (lambda a, b: fx.GearPair("g", a, b, 0.0), "ratio that is not zero"),
-        (lambda a, b: fx.GearPair("g", a, a, 2.0), "different"),
-        (lambda a, b: fx.GearPair("g", a, b, np.nan), "finite"),
+        (lambda a, b: GearPair("g", a, b, 0.0), "ratio that is not zero"),
+        (lambda a, b: GearPair("g", a, a, 2.0), "different"),
+        (lambda a, b: GearPair("g", a, b, np.nan), "finite"),
         (
-            lambda a, b: fx.DistanceConstraint(
+            lambda a, b: DistanceConstraint(
                 "g", a.child_body, (0, 0, 0), b.child_body, (0, 0, 0), 0.0
             ),
             "0",
         ),
         (
-            lambda a, b: fx.DistanceConstraint(
+            lambda a, b: DistanceConstraint(
                 "g", a.child_body, (0, 0, 0), a.child_body, (0, 0, 0), 1.0
             ),
             "two bodies",
         ),
-        (lambda a, b: fx.HolonomicConstraint("g", [a], lambda q, t: t), "position"),
-        (lambda a, b: fx.HolonomicConstraint("g", [a], lambda q, t: float(q[0])), "trace"),
+        (lambda a, b: HolonomicConstraint("g", [a], lambda q, t: t), "position"),
+        (lambda a, b: HolonomicConstraint("g", [a], lambda q, t: float(q[0])), "trace"),
     ],
 )
 def test_constraints_that_mean_nothing_are_refused(make: Any, found: str) -> None:
@@ -141,7 +150,7 @@ def test_loops_that_cannot_close_are_named() -> None:
     a = builder.add_body("a", fx.SpatialInertia.thin_rod(1.0, length=1.0))
     builder.add_joint(fx.RevoluteJoint("axis", builder.world, a, axis=(0, 1, 0)))
     far = builder.add_frame("far", builder.world, (9.0, 0.0, 0.0))
-    builder.add_constraint(fx.DistanceConstraint("rod", far, (0, 0, 0), a, (0, 0, 0), 1.0))
+    builder.add_constraint(DistanceConstraint("rod", far, (0, 0, 0), a, (0, 0, 0), 1.0))
     plant = builder.build()
     context = plant.create_default_context()
     before = context.continuous_state
@@ -152,7 +161,7 @@ def test_loops_that_cannot_close_are_named() -> None:
 
 def test_a_free_joint_closes_no_loop() -> None:
     with pytest.raises(DeclarationError, match="holds bodies together"):
-        fx.LoopJoint(fx.QuaternionFloatingJoint("free", fx.Body("a"), fx.Body("b")))
+        LoopJoint(fx.QuaternionFloatingJoint("free", fx.Body("a"), fx.Body("b")))
 
 
 def test_points_are_given_on_bodies_or_as_frames() -> None:
@@ -168,9 +177,9 @@ def test_points_are_given_on_bodies_or_as_frames() -> None:
         first: Any = (P, O) if on_frames else (builder.world, p_AP)
         length = float(np.linalg.norm(p_BQ - p_AP))
         kept = (
-            lambda: fx.DistanceConstraint("kept", first[0], first[1], Q[0], Q[1], distance=length),
-            lambda: fx.PointOnPlane("kept", A, Q[0], Q[1], normal=(0.3, 0.1, 1.0)),
-            lambda: fx.PointOnLine("kept", A, Q[0], Q[1], axis=(1.0, 0.2, 0.1)),
+            lambda: DistanceConstraint("kept", first[0], first[1], Q[0], Q[1], distance=length),
+            lambda: PointOnPlane("kept", A, Q[0], Q[1], normal=(0.3, 0.1, 1.0)),
+            lambda: PointOnLine("kept", A, Q[0], Q[1], axis=(1.0, 0.2, 0.1)),
         )[which]()
         builder.add_constraint(kept)
         return kept.reaction(builder.build().create_default_context())

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import flexure as fx
+from flexure.constraints import Coupling, GearPair, PrescribedMotion
 from flexure.errors import DeclarationError, EvaluationError, FlexureError
 
 INERTIAS, MASS = (0.02, 0.03, 0.05), 0.5
@@ -29,7 +30,7 @@ def machine(*makes: Make) -> fx.Plant:
         builder.add_actuator(f"on_{joint.name}", joint)
     for make in makes:
         made = make(*joints)
-        is_force = isinstance(made, fx.ForceElement)
+        is_force = isinstance(made, fx.kinds.ForceElement)
         (builder.add_force_element if is_force else builder.add_constraint)(made)
     builder.add_energy_ledger()
     return builder.build()
@@ -37,49 +38,49 @@ def machine(*makes: Make) -> fx.Plant:
 
 COUPLINGS: dict[str, tuple[Make, list[float], str, Any, list[float]]] = {
     "rack": (
-        lambda a, b, c, s: fx.Coupling.rack_and_pinion("g", a, s, radius=0.1),
+        lambda a, b, c, s: Coupling.rack_and_pinion("g", a, s, radius=0.1),
         [-0.1, 0.0, 0.0, 1.0],
         "radius",
         0.2,
         [-0.2, 0.0, 0.0, 1.0],
     ),
     "belt": (
-        lambda a, b, c, s: fx.Coupling.belt("g", a, b, radii=(0.1, 0.3)),
+        lambda a, b, c, s: Coupling.belt("g", a, b, radii=(0.1, 0.3)),
         [0.1, -0.3, 0.0, 0.0],
         "radii",
         [0.2, 0.3],
         [0.2, -0.3, 0.0, 0.0],
     ),
     "crossed belt": (
-        lambda a, b, c, s: fx.Coupling.belt("g", a, b, radii=(0.1, 0.3), crossed=True),
+        lambda a, b, c, s: Coupling.belt("g", a, b, radii=(0.1, 0.3), crossed=True),
         [0.1, 0.3, 0.0, 0.0],
         "radii",
         [0.2, 0.3],
         [0.2, 0.3, 0.0, 0.0],
     ),
     "screw": (
-        lambda a, b, c, s: fx.Coupling.screw("g", a, s, lead=2e-3),
+        lambda a, b, c, s: Coupling.screw("g", a, s, lead=2e-3),
         [-1e-3 / np.pi, 0.0, 0.0, 1.0],
         "lead",
         4e-3,
         [-2e-3 / np.pi, 0.0, 0.0, 1.0],
     ),
     "differential": (
-        lambda a, b, c, s: fx.Coupling.differential("g", a, b, c, ratio=4.0),
+        lambda a, b, c, s: Coupling.differential("g", a, b, c, ratio=4.0),
         [1.0, -2.0, -2.0, 0.0],
         "ratio",
         3.0,
         [1.0, -1.5, -1.5, 0.0],
     ),
     "planetary gear": (
-        lambda a, b, c, s: fx.Coupling.planetary("g", a, b, c, teeth=(20, 60)),
+        lambda a, b, c, s: Coupling.planetary("g", a, b, c, teeth=(20, 60)),
         [20.0, -80.0, 60.0, 0.0],
         "teeth",
         [30.0, 60.0],
         [30.0, -90.0, 60.0, 0.0],
     ),
     "mimic": (
-        lambda a, b, c, s: fx.Coupling.mimic("g", a, b, multiplier=-0.5),
+        lambda a, b, c, s: Coupling.mimic("g", a, b, multiplier=-0.5),
         [1.0, 0.5, 0.0, 0.0],
         "multiplier",
         2.0,
@@ -113,7 +114,7 @@ def test_a_coordinate_of_a_joint_with_several_can_be_coupled() -> None:
     plate = builder.add_body("plate", fx.SpatialInertia.point_mass(2.0))
     shaft = builder.add_joint(fx.RevoluteJoint("shaft", builder.world, wheel, axis=(0, 1, 0)))
     glide = builder.add_joint(fx.PlanarJoint("glide", builder.world, plate))
-    rack = fx.Coupling.rack_and_pinion("rack", shaft, (glide, "y"), radius=0.05, offset=0.3)
+    rack = Coupling.rack_and_pinion("rack", shaft, (glide, "y"), radius=0.05, offset=0.3)
     builder.add_constraint(rack)
     plant = builder.build()
     context = plant.create_default_context()
@@ -131,7 +132,7 @@ def teeth(efficiency: float | None, ratio: float = -4.0) -> fx.Plant:
     return machine(
         lambda a, b, c, s: fx.CompliantCoupling(
             "teeth",
-            fx.GearPair("gears", a, b, ratio),
+            GearPair("gears", a, b, ratio),
             stiffness=2e3,
             damping=1.0,
             efficiency=efficiency,
@@ -186,24 +187,24 @@ def test_of_the_power_that_drives_a_gear_the_efficiency_comes_out(torque: float)
 @pytest.mark.parametrize(
     ("make", "found"),
     [
-        (lambda a, b, c, s: fx.Coupling.screw("g", a, s, lead=0.0), "lead that is not zero"),
-        (lambda a, b, c, s: fx.Coupling.belt("g", a, b, radii=(0.1,)), "2 numbers"),
-        (lambda a, b, c, s: fx.GearPair("g", a, b, -1e300), "'g'.*ratio within"),
+        (lambda a, b, c, s: Coupling.screw("g", a, s, lead=0.0), "lead that is not zero"),
+        (lambda a, b, c, s: Coupling.belt("g", a, b, radii=(0.1,)), "2 numbers"),
+        (lambda a, b, c, s: GearPair("g", a, b, -1e300), "'g'.*ratio within"),
         (
-            lambda a, b, c, s: fx.Coupling.belt("g", a, b, radii=(0.1, -0.1)),
+            lambda a, b, c, s: Coupling.belt("g", a, b, radii=(0.1, -0.1)),
             "are greater than 0.*-0.1",
         ),
-        (lambda a, b, c, s: fx.Coupling.planetary("g", a, b, b, (1, 2)), "different coordinates"),
-        (lambda a, b, c, s: fx.Coupling.rack_and_pinion("g", a, s, np.nan), "radius.*finite"),
-        (lambda a, b, c, s: fx.Coupling.rack_and_pinion("g", s, a, 0.1), "order is .pinion, rack"),
-        (lambda a, b, c, s: fx.Coupling.screw("g", a, b, 0.1), "one that slides.*'a'.*'b'"),
-        (lambda a, b, c, s: fx.Coupling("g", {a: 1.0, (a, "q"): 2.0}), "different coordinates"),
-        (lambda a, b, c, s: fx.Coupling("g", {(a, "z"): 1.0}), "there are 'q'"),
-        (lambda a, b, c, s: fx.Coupling("g", {}), "at least one"),
+        (lambda a, b, c, s: Coupling.planetary("g", a, b, b, (1, 2)), "different coordinates"),
+        (lambda a, b, c, s: Coupling.rack_and_pinion("g", a, s, np.nan), "radius.*finite"),
+        (lambda a, b, c, s: Coupling.rack_and_pinion("g", s, a, 0.1), "order is .pinion, rack"),
+        (lambda a, b, c, s: Coupling.screw("g", a, b, 0.1), "one that slides.*'a'.*'b'"),
+        (lambda a, b, c, s: Coupling("g", {a: 1.0, (a, "q"): 2.0}), "different coordinates"),
+        (lambda a, b, c, s: Coupling("g", {(a, "z"): 1.0}), "there are 'q'"),
+        (lambda a, b, c, s: Coupling("g", {}), "at least one"),
         (lambda a, b, c, s: fx.CompliantCoupling("g", a, stiffness=1.0), "a Coupling"),
         (
             lambda a, b, c, s: fx.CompliantCoupling(
-                "g", fx.GearPair("g", a, b, 2.0), stiffness=1.0, efficiency=1.2
+                "g", GearPair("g", a, b, 2.0), stiffness=1.0, efficiency=1.2
             ),
             "1.2",
         ),
@@ -215,8 +216,8 @@ def test_couplings_that_mean_nothing_are_refused(make: Make, found: str) -> None
 
 
 GEARS: list[Make] = [
-    lambda a, b, c, s: fx.GearPair("first", a, b, 2.0),
-    lambda a, b, c, s: fx.GearPair("second", b, c, 3.0),
+    lambda a, b, c, s: GearPair("first", a, b, 2.0),
+    lambda a, b, c, s: GearPair("second", b, c, 3.0),
 ]
 
 
@@ -224,21 +225,21 @@ GEARS: list[Make] = [
     ("more", "found"),
     [
         (
-            [lambda a, b, c, s: fx.GearPair("g", a, b, 2.0, 0.1)],
+            [lambda a, b, c, s: GearPair("g", a, b, 2.0, 0.1)],
             "'g' with an offset of 0.1, which contradicts 'first': with these it is 0",
         ),
         (
-            [lambda a, b, c, s: fx.GearPair("g", a, c, 5.0)],
+            [lambda a, b, c, s: GearPair("g", a, c, 5.0)],
             "'first', 'second', 'g' that allow no motion of 'a', 'b', 'c'",
         ),
         (
-            [lambda a, b, c, s, n=n: fx.PrescribedMotion(n, s) for n in ("in", "out")],
+            [lambda a, b, c, s, n=n: PrescribedMotion(n, s) for n in ("in", "out")],
             "'out' and 'in', which prescribe one",
         ),
         (
             [
-                lambda a, b, c, s: fx.PrescribedMotion("in", a),
-                lambda a, b, c, s: fx.PrescribedMotion("out", c),
+                lambda a, b, c, s: PrescribedMotion("in", a),
+                lambda a, b, c, s: PrescribedMotion("out", c),
             ],
             "'out' and 'first', 'second', 'in', which prescribe one",
         ),
@@ -252,8 +253,8 @@ def test_couplings_that_contradict_others_are_named(more: list[Make], found: str
 @pytest.mark.parametrize(
     ("more", "told"),
     [
-        (lambda a, b, c, s: fx.GearPair("g", b, a, 0.5), "'g' follows from 'first'"),
-        (lambda a, b, c, s: fx.GearPair("g", a, c, 6.0), "'g' follows from 'first', 'second'"),
+        (lambda a, b, c, s: GearPair("g", b, a, 0.5), "'g' follows from 'first'"),
+        (lambda a, b, c, s: GearPair("g", a, c, 6.0), "'g' follows from 'first', 'second'"),
     ],
 )
 def test_a_redundant_coupling_is_said_and_shares_the_load(more: Make, told: str) -> None:
@@ -277,7 +278,7 @@ def test_a_redundant_coupling_is_said_and_shares_the_load(more: Make, told: str)
 def test_a_second_path_of_power_may_give_way() -> None:
     plant = machine(
         *GEARS,
-        lambda a, b, c, s: fx.CompliantCoupling("g", fx.GearPair("g", a, c, 6.0), stiffness=10.0),
+        lambda a, b, c, s: fx.CompliantCoupling("g", GearPair("g", a, c, 6.0), stiffness=10.0),
     )
     assert np.all(np.isfinite(plant.calc_vdot(plant.create_default_context())))
 
@@ -290,7 +291,7 @@ def test_a_coupling_cannot_be_rigid_and_compliant_at_once() -> None:
 
     def rigid(a: Any, b: Any, c: Any, s: Any) -> Any:
         nonlocal gears
-        gears = fx.GearPair("gears", a, b, 2.0)
+        gears = GearPair("gears", a, b, 2.0)
         return gears
 
     with pytest.raises(DeclarationError, match="'gears', which is rigid"):
@@ -298,7 +299,7 @@ def test_a_coupling_cannot_be_rigid_and_compliant_at_once() -> None:
 
 
 def test_a_joint_that_is_locked_and_prescribed_is_refused() -> None:
-    plant = machine(lambda a, b, c, s: fx.PrescribedMotion("drive", a))
+    plant = machine(lambda a, b, c, s: PrescribedMotion("drive", a))
     context = plant.create_default_context()
     plant.input_port("drive").fix(context, [0.0, 0.0, 0.0])
     plant.joint("a").lock(context)

@@ -20,7 +20,7 @@ def arm(*, is_driven: bool) -> fx.Plant:
     builder.add_joint(shoulder)
     builder.add_joint(fx.RevoluteJoint("elbow", tip, lower, axis=(0, 1, 0)))
     if is_driven:
-        builder.add_constraint(fx.PrescribedMotion("drive", shoulder))
+        builder.add_constraint(fx.constraints.PrescribedMotion("drive", shoulder))
     builder.add_energy_ledger()
     return builder.build()
 

@@ -28,7 +28,7 @@ def massless_rod() -> tuple[fx.Plant, fx.Context]:
     builder.add_joint(fx.PrismaticJoint("x", builder.world, guide, axis=(1, 0, 0)))
     builder.add_joint(fx.PrismaticJoint("y", guide, mass, axis=(0, 1, 0)))
     builder.add_constraint(
-        fx.DistanceConstraint("rod", builder.world, (0, 0, 0), mass, (0, 0, 0), 1.0)
+        fx.constraints.DistanceConstraint("rod", builder.world, (0, 0, 0), mass, (0, 0, 0), 1.0)
     )
     plant = builder.build()
     context = plant.create_default_context()

@@ -10,6 +10,7 @@ import pytest
 
 import flexure as fx
 from flexure.blocks.multibody.loop_closure.closing import calc_equations
+from flexure.constraints import DistanceConstraint, PrescribedMotion
 from flexure.diagrams.checks.errors import (
     DeclarationError,
     EvaluationError,
@@ -224,7 +225,7 @@ def test_an_impact_in_a_closed_loop_moves_what_the_loop_lets_move(compiled: Any)
     shaft = builder.add_joint(fx.RevoluteJoint("shaft", builder.world, crank, axis=(0, -1, 0)))
     guide = builder.add_joint(fx.PrismaticJoint("guide", builder.world, ram, axis=(1, 0, 0)))
     tip = builder.add_frame("tip", crank, (0.2, 0.0, 0.0))
-    builder.add_constraint(fx.DistanceConstraint("rod", tip, (0, 0, 0), ram, (0, 0, 0), 0.5))
+    builder.add_constraint(DistanceConstraint("rod", tip, (0, 0, 0), ram, (0, 0, 0), 0.5))
     builder.add_constraint(fx.RigidStop("stop", guide, restitution=e, upper=0.65))
     builder.add_energy_ledger()
     plant = builder.build()
@@ -348,7 +349,7 @@ def test_contacts_and_what_sticks_do_not_hinder_assembling() -> None:
     shaft = builder.add_joint(fx.RevoluteJoint("shaft", builder.world, crank, axis=(0, -1, 0)))
     guide = builder.add_joint(fx.PrismaticJoint("guide", builder.world, ram, axis=(1, 0, 0)))
     tip = builder.add_frame("tip", crank, (0.2, 0.0, 0.0))
-    builder.add_constraint(fx.DistanceConstraint("rod", tip, (0, 0, 0), ram, (0, 0, 0), 0.5))
+    builder.add_constraint(DistanceConstraint("rod", tip, (0, 0, 0), ram, (0, 0, 0), 0.5))
     builder.add_constraint(fx.RigidStop("stop", guide, restitution=0.5, upper=0.65, lower=0.3))
     builder.add_constraint(fx.StickSlipFriction("seal", guide, coulomb_friction=1.0))
     plant = builder.build()
@@ -416,7 +417,7 @@ def test_the_ledger_has_the_work_of_a_prescribed_motion_in_an_impact(compiled: A
     gap = fx.PrismaticJoint("gap", bat, ball, axis=(1, 0, 0), damping=0.0)
     for joint in (rail, gap):
         builder.add_joint(joint)
-    builder.add_constraint(fx.PrescribedMotion("drive", rail))
+    builder.add_constraint(PrescribedMotion("drive", rail))
     builder.add_constraint(fx.RigidStop("face", gap, restitution=e, lower=0.0))
     builder.add_energy_ledger()
     wiring = fx.DiagramBuilder("play")

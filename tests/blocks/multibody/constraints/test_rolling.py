@@ -10,6 +10,7 @@ import pytest
 import flexure as fx
 from examples.mechanisms.bicycle import build, eigenvalues
 from flexure.blocks.math import x_rotation
+from flexure.constraints import KnifeEdge, RollingDisk, RollingSphere, VelocityConstraint
 from flexure.errors import DeclarationError, EvaluationError, FlexureError
 
 GRAVITY = 9.81
@@ -26,7 +27,7 @@ def disk(mass: float, radius: float, *, crown_radius: float = 0.0) -> fx.Plant:
     coin = builder.add_body("coin", inertia)
     builder.add_joint(fx.QuaternionFloatingJoint("free", builder.world, coin))
     builder.add_constraint(
-        fx.RollingDisk(
+        RollingDisk(
             "rim",
             builder.world,
             coin,
@@ -53,13 +54,11 @@ def test_what_rolls_down_an_incline_is_as_slow_as_its_inertia_makes_it(
         inertia = fx.SpatialInertia(mass, (0, 0, 0), mass * radius**2 * np.array([0.5, 1.0, 0.5]))
     body = builder.add_body("body", inertia)
     free = builder.add_joint(fx.QuaternionFloatingJoint("free", builder.world, body))
-    rolling: fx.RollingSphere | fx.RollingDisk
+    rolling: RollingSphere | RollingDisk
     if is_ball:
-        rolling = fx.RollingSphere("rolling", builder.world, body, radius, normal=normal)
+        rolling = RollingSphere("rolling", builder.world, body, radius, normal=normal)
     else:
-        rolling = fx.RollingDisk(
-            "rolling", builder.world, body, radius, axis=(0, 1, 0), normal=normal
-        )
+        rolling = RollingDisk("rolling", builder.world, body, radius, axis=(0, 1, 0), normal=normal)
     builder.add_constraint(rolling)
     builder.add_energy_ledger()
     plant = builder.build()
@@ -128,8 +127,8 @@ def test_a_ball_on_a_turntable_goes_in_circles_of_two_sevenths_of_its_rate() -> 
     ball = builder.add_body("ball", fx.SpatialInertia.solid_sphere(0.2, radius=radius))
     spindle = builder.add_joint(fx.RevoluteJoint("spindle", builder.world, table, axis=(0, 0, 1)))
     free = builder.add_joint(fx.QuaternionFloatingJoint("free", builder.world, ball))
-    builder.add_constraint(fx.RollingSphere("rolling", table, ball, radius))
-    drive = fx.VelocityConstraint("drive", [spindle], lambda q, v, t: v[0] - rate)
+    builder.add_constraint(RollingSphere("rolling", table, ball, radius))
+    drive = VelocityConstraint("drive", [spindle], lambda q, v, t: v[0] - rate)
     builder.add_constraint(drive)
     builder.add_energy_ledger()
     plant = builder.build()
@@ -178,12 +177,12 @@ def sleigh(kind: str) -> tuple[fx.Plant, fx.Context]:
     glide = builder.add_joint(fx.PlanarJoint("glide", builder.world, body))
     if kind == "function":
         builder.add_constraint(
-            fx.VelocityConstraint(
+            VelocityConstraint(
                 "blade", [glide], lambda q, v, t: v[1] * np.cos(q[2]) - v[0] * np.sin(q[2])
             )
         )
     else:
-        builder.add_constraint(fx.KnifeEdge("blade", builder.world, body, sideways=(0, 1, 0)))
+        builder.add_constraint(KnifeEdge("blade", builder.world, body, sideways=(0, 1, 0)))
     builder.add_energy_ledger()
     plant = builder.build()
     context = plant.create_default_context()
@@ -233,7 +232,7 @@ def test_a_pendulum_on_a_skate_swings_as_on_a_rail() -> None:
         bob = builder.add_body("bob", fx.SpatialInertia.point_mass(2.0), com=(0.0, 0.0, -0.5))
         if on_blade:
             builder.add_joint(fx.PlanarJoint("glide", builder.world, body))
-            blade = fx.KnifeEdge("blade", builder.world, body, sideways=(0, 1, 0))
+            blade = KnifeEdge("blade", builder.world, body, sideways=(0, 1, 0))
             builder.add_constraint(blade)
         else:
             builder.add_joint(fx.PrismaticJoint("glide", builder.world, body, axis=(1, 0, 0)))
@@ -280,7 +279,7 @@ def test_a_disk_that_lies_flat_is_named() -> None:
 
 
 def wheel(**options: Any) -> Any:
-    return lambda a: fx.RollingDisk(
+    return lambda a: RollingDisk(
         "w", a.parent_body, a.child_body, **{"radius": 0.1, "axis": (0, 1, 0), **options}
     )
 
@@ -293,12 +292,12 @@ def wheel(**options: Any) -> Any:
         (wheel(axis=(0, 0, 0)), "axis"),
         (wheel(normal=(0, 0)), "normal"),
         (wheel(crown_radius=-0.1), "crown_radius"),
-        (lambda a: fx.KnifeEdge("k", a.parent_body, a.child_body, (0, 0, 0)), "an axis"),
-        (lambda a: fx.VelocityConstraint("k", [a], lambda q, v, t: v[0] ** 2), "linear"),
-        (lambda a: fx.VelocityConstraint("k", [a], lambda q, v, t: np.abs(v[0])), "linear"),
-        (lambda a: fx.VelocityConstraint("k", [a], lambda q, v, t: q[0]), "Holonomic"),
-        (lambda a: fx.VelocityConstraint("k", [a], lambda q, v, t: float(v[0])), "trace"),
-        (lambda a: fx.VelocityConstraint("k", [], lambda q, v, t: v[0]), "at least one"),
+        (lambda a: KnifeEdge("k", a.parent_body, a.child_body, (0, 0, 0)), "an axis"),
+        (lambda a: VelocityConstraint("k", [a], lambda q, v, t: v[0] ** 2), "linear"),
+        (lambda a: VelocityConstraint("k", [a], lambda q, v, t: np.abs(v[0])), "linear"),
+        (lambda a: VelocityConstraint("k", [a], lambda q, v, t: q[0]), "Holonomic"),
+        (lambda a: VelocityConstraint("k", [a], lambda q, v, t: float(v[0])), "trace"),
+        (lambda a: VelocityConstraint("k", [], lambda q, v, t: v[0]), "at least one"),
     ],
 )
 def test_constraints_between_velocities_that_mean_nothing_are_refused(
@@ -313,7 +312,7 @@ def test_a_constraint_that_drives_is_no_equilibrium() -> None:
     builder = fx.PlantBuilder("belt")
     cart = builder.add_body("cart", fx.SpatialInertia.point_mass(1.0))
     rail = builder.add_joint(fx.PrismaticJoint("rail", builder.world, cart, axis=(1, 0, 0)))
-    belt = fx.VelocityConstraint("belt", [rail], lambda q, v, t: v[0] - 0.5)
+    belt = VelocityConstraint("belt", [rail], lambda q, v, t: v[0] - 0.5)
     builder.add_constraint(belt)
     plant = builder.build()
     assert belt.does_work
@@ -326,6 +325,6 @@ def test_a_constraint_on_welded_bodies_is_refused() -> None:
     box = fx.SpatialInertia.solid_box(1.0, size=(0.1, 0.1, 0.1))
     a, b = builder.add_body("a", box), builder.add_body("b", box)
     builder.add_joint(fx.WeldJoint("seam", a, b))
-    builder.add_constraint(fx.KnifeEdge("blade", a, b, sideways=(0, 1, 0)))
+    builder.add_constraint(KnifeEdge("blade", a, b, sideways=(0, 1, 0)))
     with pytest.raises(DeclarationError, match="welded together"):
         builder.build()

@@ -26,7 +26,7 @@ def swing(*, assembled: bool = True, link: float = 1.0) -> fx.Plant:
         joints[-1].default_angle = -1.0
     ends = [builder.add_frame(f"end_{bar.name}", bar, (0.5, 0.0, 0.0)) for bar in bars]
     builder.add_constraint(
-        fx.DistanceConstraint("link", ends[0], (0, 0, 0), ends[1], (0, 0, 0), link)
+        fx.constraints.DistanceConstraint("link", ends[0], (0, 0, 0), ends[1], (0, 0, 0), link)
     )
     if assembled:
         builder.assemble_starts(fixed=joints[0])
@@ -100,7 +100,7 @@ def test_many_runs_elsewhere_begin_assembled_and_lose_nothing_where_one_cannot(k
         each.set("tree.link_distance", length)
     with kind(1) as executor:
         runs = fx.simulate_many(
-            plant, 0.3, contexts, executor=executor, rtol=1e-10, atol=1e-12, compiled="python"
+            plant, contexts, 0.3, executor=executor, rtol=1e-10, atol=1e-12, compiled="python"
         )
     assert list(runs.outcomes) == ["completed", "failed", "completed"]
     assert "'link' by" in str(runs.failures[1])
@@ -137,8 +137,8 @@ def test_sensitivities_by_a_length_are_those_of_assembled_motions() -> None:
     plant, context = started()
     found = fx.parameter_sensitivity(
         plant,
-        0.3,
         ["tree.link_distance", "left_hinge.rate"],
+        0.3,
         context=context,
         outputs="link.error",
         times=[0.0, 0.3],
@@ -157,7 +157,7 @@ def test_sensitivities_by_a_length_are_those_of_assembled_motions() -> None:
 def test_derivatives_of_motions_that_begin_open_are_told() -> None:
     plant = swing(assembled=False)
     with pytest.warns(UserWarning, match=r"'tree.link_distance' are those.*assemble_starts"):
-        fx.parameter_sensitivity(plant, 0.01, ["tree.link_distance", "left.mass"])
+        fx.parameter_sensitivity(plant, ["tree.link_distance", "left.mass"], 0.01)
 
 
 def test_a_fit_finds_a_length_from_a_motion() -> None:

@@ -116,7 +116,7 @@ def rssr(**lengths: float) -> fx.Plant:
     builder.add_joint(fx.RevoluteJoint("shaft", builder.world, crank, axis=(0, 0, 1)))
     builder.add_joint(fx.RevoluteJoint("foot", side, rocker, axis=(0, 1, 0)))
     builder.add_constraint(
-        fx.DistanceConstraint("rod", tips[0], (0, 0, 0), tips[1], (0, 0, 0), rod)
+        fx.constraints.DistanceConstraint("rod", tips[0], (0, 0, 0), tips[1], (0, 0, 0), rod)
     )
     return builder.build()
 

@@ -10,7 +10,12 @@ import pytest
 
 import flexure as fx
 from flexure.blocks.multibody.constraints.frame_constraints import LoopJoint
-from flexure.errors import DeclarationError, EvaluationError
+from flexure.errors import (
+    DeclarationError,
+    EvaluationError,
+    UnknownNameError,
+    ValueRefusedError,
+)
 from tests.blocks.multibody.constraints.test_closed_loops import four_bar
 
 READINGS: dict[str, Callable[[fx.Plant, fx.Context], Any]] = {
@@ -22,7 +27,7 @@ READINGS: dict[str, Callable[[fx.Plant, fx.Context], Any]] = {
     "a sampled model": lambda plant, context: fx.linearize(plant, context, period=0.01),
     "modes": fx.modes,
     "a sensitivity": lambda plant, context: fx.parameter_sensitivity(
-        plant, 0.01, ["tree.stabilization"], context=context
+        plant, ["tree.stabilization"], 0.01, context=context
     ),
 }
 
@@ -97,7 +102,9 @@ def welded() -> fx.PlantBuilder:
 def test_a_constraint_between_bodies_that_are_welded_together_is_refused() -> None:
     builder = welded()
     _, a, b, _ = builder.bodies
-    builder.add_constraint(fx.DistanceConstraint("rod", a, (0, 0, 0), b, (0, 0, 0), 1.0))
+    builder.add_constraint(
+        fx.constraints.DistanceConstraint("rod", a, (0, 0, 0), b, (0, 0, 0), 1.0)
+    )
     with pytest.raises(DeclarationError, match=r"'rod'.*'a' and 'b'"):
         builder.build()
 
@@ -107,7 +114,7 @@ def test_a_constraint_between_locked_bodies_leaves_the_others_their_motion() -> 
     _, a, _, c = builder.bodies
     M = builder.add_frame("M", a, (0.0, 1.0, 0.0))
     builder.add_constraint(
-        fx.DistanceConstraint("rod", builder.world, (0, 0, 0), M, (0, 0, 0), 1.0)
+        fx.constraints.DistanceConstraint("rod", builder.world, (0, 0, 0), M, (0, 0, 0), 1.0)
     )
     plant = builder.build()
     context = plant.create_default_context()
@@ -180,3 +187,44 @@ def test_open_loops_are_refused_alike_whatever_is_asked(query: str) -> None:
     assert np.max(np.abs(context.get("pin.error"))) == pytest.approx(0.45)
     plant.assemble(context)
     QUERIES[query](plant, context)
+
+
+def test_an_assembly_holds_joints_or_single_coordinates_of_them() -> None:
+    """A plate on a rod of length 1: what may move follows, and the rest stays to the last bit."""
+    builder = fx.PlantBuilder("plate", gravity=(0.0, 0.0, 0.0))
+    plate = builder.add_body("plate", fx.SpatialInertia.solid_box(1.0, size=(1.0, 1.0, 1.0)))
+    joint = builder.add_joint(fx.PlanarJoint("joint", builder.world, plate))
+    ends = builder.world, (0, 0, 0), plate, (0, 0, 0)
+    builder.add_constraint(fx.constraints.DistanceConstraint("rod", *ends, distance=1.0))
+    plant = builder.build()
+    for fixed, expected in (
+        (joint.translation, None),
+        ("tree.x[joint_x]", (0.6, 0.8)),
+        (["joint.q[1]", "joint.q[2]"], (np.sqrt(0.51), 0.7)),
+        ("joint", None),
+        ((), (0.6 / np.hypot(0.6, 0.7), 0.7 / np.hypot(0.6, 0.7))),
+    ):
+        context = plant.create_default_context()
+        joint.positions.set(context, [0.6, 0.7, 0.1])
+        if expected is None:
+            with pytest.raises(EvaluationError, match="'rod'"):
+                plant.assemble(context, fixed=fixed)
+        else:
+            plant.assemble(context, fixed=fixed)
+            assert joint.positions.get(context) == pytest.approx([*expected, 0.1], abs=1e-9)
+
+
+def test_what_an_assembly_cannot_hold_is_refused() -> None:
+    builder = fx.PlantBuilder("ball")
+    ball = builder.add_body("ball", fx.SpatialInertia.solid_box(1.0, size=(1.0, 1.0, 1.0)))
+    builder.add_joint(fx.BallQuaternionJoint("joint", builder.world, ball))
+    plant = builder.build()
+    context = plant.create_default_context()
+    for fixed, kind, words in (
+        ("joint.quaternion[0]", ValueRefusedError, "the whole joint 'joint'"),
+        ("joint.angular_velocity", ValueRefusedError, "joints of 'ball' and their coordinates"),
+        ("joins", UnknownNameError, "Did you mean 'joint'"),
+        (3, ValueRefusedError, "joints and coordinates, by handle, name or path"),
+    ):
+        with pytest.raises(kind, match=words):
+            plant.assemble(context, fixed=fixed)  # type: ignore[arg-type]

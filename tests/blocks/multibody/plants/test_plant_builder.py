@@ -191,7 +191,7 @@ def test_a_sensitivity_is_found_by_either_name_of_a_parameter() -> None:
     plant = builder.build()
     context = plant.create_default_context()
     axis.angle.set(context, 0.7)
-    found = fx.parameter_sensitivity(plant, 0.5, ["link.com"], context=context)
+    found = fx.parameter_sensitivity(plant, ["link.com"], 0.5, context=context)
     np.testing.assert_array_equal(found["link.com"], found["tree.link_com"])
     with pytest.raises(fx.errors.UnknownNameError, match="link_com"):
         found["link.mass"]

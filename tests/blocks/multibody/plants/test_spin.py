@@ -26,7 +26,9 @@ def arm(spun: bool, looped: bool = False) -> fx.Plant:
     elbow = builder.add_frame("elbow_at", upper, (0.0, 0.05, -0.6))
     builder.add_joint(fx.RevoluteJoint("elbow", elbow, lower, axis=(1, 0, 0)))
     if looped:
-        rod = fx.DistanceConstraint("rod", base, (0.3, 0.2, 0.0), lower, (0.0, 0.1, 0.1), 0.5)
+        rod = fx.constraints.DistanceConstraint(
+            "rod", base, (0.3, 0.2, 0.0), lower, (0.0, 0.1, 0.1), 0.5
+        )
         builder.add_constraint(rod)
     builder.add_energy_ledger()
     return builder.build()

@@ -140,7 +140,7 @@ def test_the_motion_has_exact_derivatives_by_what_the_mass_is_made_from() -> Non
     context = plant.create_default_context()
     plant.set_positions(context, 0.4)
     found = fx.parameter_sensitivity(
-        plant, 1.0, "bar.lengths", context=context, outputs="pivot.angle"
+        plant, "bar.lengths", 1.0, context=context, outputs="pivot.angle"
     )
     ends = []
     for length in (0.5 + 1e-5, 0.5 - 1e-5):

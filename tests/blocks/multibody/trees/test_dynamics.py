@@ -14,8 +14,8 @@ from flexure.blocks.multibody.bodies.inertia import SpatialInertia
 from flexure.blocks.multibody.joints.base.joint import Joint
 from flexure.blocks.multibody.joints.revolute import RevoluteJoint
 from flexure.blocks.multibody.joints.weld import WeldJoint
-from flexure.blocks.multibody.trees.body_jacobians import jacobian_bias, spatial_jacobian
 from flexure.blocks.multibody.trees.inverse_dynamics import generalized_forces
+from flexure.blocks.multibody.trees.kinematics import jacobian_bias, spatial_jacobian
 from flexure.blocks.multibody.trees.topology import Topology
 from tests.support.mechanics.multibody import (
     KINDS,

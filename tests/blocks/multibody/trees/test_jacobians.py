@@ -8,12 +8,13 @@ import numpy as np
 import pytest
 
 from flexure.blocks.math import shift_spatial_velocity, transform_point
-from flexure.blocks.multibody.trees.body_jacobians import (
+from flexure.blocks.multibody.trees.kinematics import (
+    calc_accelerations,
+    calc_placements,
     jacobian_bias,
     spatial_jacobian,
     translational_jacobian,
 )
-from flexure.blocks.multibody.trees.kinematics import calc_accelerations, calc_placements
 from tests.blocks.math.samples import rate
 from tests.support.mechanics.multibody import any_tree, drawn, random_tree, scale_of
 

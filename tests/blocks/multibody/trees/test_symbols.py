@@ -13,8 +13,11 @@ from flexure.blocks.multibody.bodies.bodies import Body, Frame
 from flexure.blocks.multibody.bodies.inertia import SpatialInertia
 from flexure.blocks.multibody.joints.revolute import RevoluteJoint
 from flexure.blocks.multibody.trees import energy
-from flexure.blocks.multibody.trees.body_jacobians import jacobian_bias, spatial_jacobian
-from flexure.blocks.multibody.trees.kinematics import calc_accelerations
+from flexure.blocks.multibody.trees.kinematics import (
+    calc_accelerations,
+    jacobian_bias,
+    spatial_jacobian,
+)
 from flexure.diagrams import scalars
 from flexure.diagrams.scalars.derivatives.simplification import simplify
 from flexure.diagrams.scalars.expressions.expression import reachable

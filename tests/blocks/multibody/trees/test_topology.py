@@ -23,8 +23,7 @@ from flexure.blocks.multibody.joints.base.joint import Joint
 from flexure.blocks.multibody.joints.prismatic import PrismaticJoint
 from flexure.blocks.multibody.joints.revolute import RevoluteJoint
 from flexure.blocks.multibody.joints.weld import WeldJoint
-from flexure.blocks.multibody.trees.joint_graph import JointGraph
-from flexure.blocks.multibody.trees.topology import Mobilizer, make_topology
+from flexure.blocks.multibody.trees.topology import JointGraph, Mobilizer, make_topology
 from flexure.diagrams import scalars
 from tests.blocks.math.samples import rate
 from tests.support.mechanics.multibody import KINDS, MakeJoint, random_pose

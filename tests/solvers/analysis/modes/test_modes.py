@@ -35,7 +35,9 @@ def oscillator(stiffness: float = 8.0, damping: float = 0.0, mass: float = 2.0) 
     return builder.build()
 
 
-def on_mounts(joint: type[fx.Joint] = fx.QuaternionFloatingJoint) -> tuple[fx.Plant, fx.Context]:
+def on_mounts(
+    joint: type[fx.kinds.Joint] = fx.QuaternionFloatingJoint,
+) -> tuple[fx.Plant, fx.Context]:
     """A body that sinks into four bushings, in its equilibrium."""
     builder = fx.PlantBuilder("rig")
     inertia = fx.SpatialInertia.solid_box(12.0, size=(0.6, 0.4, 0.2))

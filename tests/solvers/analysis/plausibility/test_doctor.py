@@ -35,7 +35,7 @@ def servo(
     period: float | None = None,
     target: float = 1.0,
     before_motor: fx.LeafSystem | None = None,
-    elements: Callable[[Any, Any], list[fx.ForceElement]] = lambda axis, panel: [],
+    elements: Callable[[Any, Any], list[fx.kinds.ForceElement]] = lambda axis, panel: [],
     start: float = 0.0,
 ) -> fx.Diagram:
     """A door that a motor turns upwards, with some numbers replaced."""
@@ -69,12 +69,12 @@ def servo(
     return builder.build()
 
 
-def thick_flexure(axis: fx.Joint) -> fx.LumpedHinge:
+def thick_flexure(axis: fx.kinds.Joint) -> fx.LumpedHinge:
     """A flexure with a thickness of a fifth of its length."""
     return fx.LumpedHinge(
         "flexure",
         axis,
-        section=fx.RectangleSection(width=0.01, thickness=0.02),
+        section=fx.sections.RectangleSection(width=0.01, thickness=0.02),
         material=fx.Material.common("structural steel S235"),
         length=0.1,
     )
@@ -200,10 +200,10 @@ def loop(gain: float, time_constant: float = 1.0) -> fx.Diagram:
     return builder.build()
 
 
-def rope(length: float) -> Callable[[Any, Any], list[fx.ForceElement]]:
+def rope(length: float) -> Callable[[Any, Any], list[fx.kinds.ForceElement]]:
     """A spring between the door and a place above it."""
 
-    def elements(axis: fx.Joint, panel: fx.Body) -> list[fx.ForceElement]:
+    def elements(axis: fx.kinds.Joint, panel: fx.Body) -> list[fx.kinds.ForceElement]:
         world = axis.parent_body
         return [
             fx.LinearSpringDamper(

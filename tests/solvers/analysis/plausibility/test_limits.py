@@ -11,10 +11,10 @@ import flexure as fx
 from flexure.diagrams.checks.errors import ContextError, DeclarationError
 
 STEEL = fx.Material.common("titanium Ti-6Al-4V")
-NOTCH = fx.CircularNotch(thickness=5e-4, radius=5e-3, width=1e-2)
+NOTCH = fx.sections.CircularNotch(thickness=5e-4, radius=5e-3, width=1e-2)
 
 
-def stage(notch: fx.Notch = NOTCH) -> tuple[fx.Plant, Any, Any]:
+def stage(notch: fx.sections.Notch = NOTCH) -> tuple[fx.Plant, Any, Any]:
     """A lever that turns about a notch; its joint and the hinge."""
     builder = fx.PlantBuilder("stage", gravity=(0, 0, 0))
     arm = fx.SpatialInertia.solid_box(0.05, size=(0.1, 0.01, 0.01))
@@ -32,7 +32,9 @@ def leaf(**options: Any) -> tuple[fx.Plant, Any, fx.Beam]:
     table = builder.add_body("table", box)
     free = builder.add_joint(fx.RpyFloatingJoint("free", builder.world, table))
     free.default_translation = [0.1, 0.0, 0.0]
-    given: dict[str, Any] = {"section": fx.RectangleSection(width=0.02, thickness=5e-4)} | options
+    given: dict[str, Any] = {
+        "section": fx.sections.RectangleSection(width=0.02, thickness=5e-4)
+    } | options
     beam = fx.Beam("beam", builder.world, table, material=STEEL, length=0.1, **given)
     builder.add_force_element(beam)
     return builder.build(), free, beam
@@ -74,7 +76,7 @@ def test_stress_is_told_against_yield_and_fatigue_with_numbers() -> None:
 
 
 def test_thick_necks_and_large_angles_are_named() -> None:
-    plant, pivot, _ = stage(fx.CircularNotch(thickness=2e-3, radius=5e-3, width=1e-2))
+    plant, pivot, _ = stage(fx.sections.CircularNotch(thickness=2e-3, radius=5e-3, width=1e-2))
     context = plant.create_default_context()
     pivot.angle.set(context, 0.4)
     found = {each.quantity: each for each in fx.check_limits(plant, context)}
@@ -114,7 +116,7 @@ def test_beams_tell_of_angles_slenderness_and_twist_by_bending() -> None:
     free.angles.set(context, [0.0, 0.0, 0.0])
     free.translation.set(context, [0.09, 0.05, 0.0])
     assert "angle of its chord" in [each.quantity for each in fx.check_limits(plant, context)]
-    thick, _, _ = leaf(section=fx.RectangleSection(width=0.03, thickness=0.025))
+    thick, _, _ = leaf(section=fx.sections.RectangleSection(width=0.03, thickness=0.025))
     (usage,) = fx.check_limits(thick)
     assert usage.quantity == "thickness over length"
     assert usage.value == pytest.approx(0.25)
@@ -126,7 +128,7 @@ def test_a_wide_leaf_that_is_bent_both_ways_twists_inside() -> None:
     free.angles.set(context, [0.0, 0.05, 0.25])
     found = {each.quantity: each for each in fx.check_limits(plant, context).usages}
     usage = found["twist by bending, over the energy of bending"]
-    law, section = beam.law(context), fx.RectangleSection(width=0.02, thickness=5e-4)
+    law, section = beam.law(context), fx.sections.RectangleSection(width=0.02, thickness=5e-4)
     stiff, soft = law.bending_stiffness_y, law.bending_stiffness_z
     _, qy, qz = law.strains(law.deformation(plant_pose(plant, context))).turns
     giving = 12.0 * law.torsion_stiffness + stiff * qz * qz + soft * qy * qy
@@ -142,11 +144,11 @@ def plant_pose(plant: fx.Plant, context: fx.Context) -> Any:
 
 
 def test_elements_of_your_own_declare_limits() -> None:
-    class Thread(fx.JointForceElement):
-        def __init__(self, name: str, joint: fx.Joint) -> None:
+    class Thread(fx.kinds.JointForceElement):
+        def __init__(self, name: str, joint: fx.kinds.Joint) -> None:
             super().__init__(name, joint)
             self.strength = self.declare_numeric_parameter("strength", 2.0, unit="N m")
-            limit = fx.Limit("torque", self.strength, "N m", "It breaks", "Take two")
+            limit = fx.kinds.Limit("torque", self.strength, "N m", "It breaks", "Take two")
             self.declare_limits(
                 [limit],
                 lambda context: np.abs(self.position(context)),

@@ -36,7 +36,7 @@ def test_a_ball_before_between_and_after_bounces(method: Any) -> None:
 
     numbers, times = {"g": 9.81, "e": 0.8, "q": 1.0, "v": 0.0}, np.linspace(0.1, 2.5, 13)
     found = fx.parameter_sensitivity(
-        Ball(), 2.5, ["g", "e", "x"], outputs="y", times=times, method=method
+        Ball(), ["g", "e", "x"], 2.5, outputs="y", times=times, method=method
     )
     slopes = found.output_derivatives["y"]
     for k, time in enumerate(times):
@@ -58,7 +58,7 @@ def test_a_relay_that_charges_a_capacitor(method: Any) -> None:
     numbers = {"tau": 0.5, "on": -0.3, "off": -0.7, "top": 1.0, "start": 0.1}
     paths = ["lag.time_constant", "relay.on_threshold", "relay.off_threshold", "relay.on_value"]
     paths.append("lag.x")
-    found = fx.parameter_sensitivity(charger, 1.2, paths, method=method)
+    found = fx.parameter_sensitivity(charger, paths, 1.2, method=method)
     assert found.states[-1, 0] == pytest.approx(voltage(**numbers), abs=1e-7)
     for path, expected in zip(paths, complex_steps(voltage, numbers).values(), strict=True):
         assert np.ravel(found[path])[0] == pytest.approx(expected, rel=1e-6, abs=1e-7), path
@@ -72,8 +72,8 @@ def test_events_that_change_no_number_and_ticks_among_events() -> None:
     for update, state in (("hold", 0), ("push", 1)):
         for when in ("tick", "crossing"):
             ramp = Ramp([(when, update), ("crossing", "hold")])
-            found = fx.parameter_sensitivity(ramp, 1.0, ["p", "top", "rate"], times=[0.2, 0.9])
-            gradient = fx.gradient(fx.metrics.final(f"x[{state}]"), ramp, 0.9, ["p", "rate"])
+            found = fx.parameter_sensitivity(ramp, ["p", "top", "rate"], 1.0, times=[0.2, 0.9])
+            gradient = fx.gradient(ramp, fx.metrics.final(f"x[{state}]"), ["p", "rate"], 0.9)
             for way in ("p", "rate"):
                 assert found[way][state] == pytest.approx(gradient[way], abs=1e-8), (update, when)
 
@@ -82,9 +82,9 @@ def test_samples_of_all_states_and_outputs_are_those_of_gradients() -> None:
     system = Hybrid(["relay", "reset", "ticks", "jump"])
     context, ways, times = drawn(system, 4), ["A", "w", "band", "at", "k", "x"], [0.4, 1.3, 2.2]
     options: dict[str, Any] = {"context": context, "rtol": 1e-9, "method": "RK45"}
-    found = fx.parameter_sensitivity(system, 2.2, ways, outputs="y", times=times, **options)
+    found = fx.parameter_sensitivity(system, ways, 2.2, outputs="y", times=times, **options)
     for k, time in enumerate(times):
-        other = fx.gradient(fx.metrics.final("y"), system, time, ways, **options)
+        other = fx.gradient(system, fx.metrics.final("y"), ways, time, **options)
         for way in ways:
             slope = found.output_derivatives["y"][way][k, 0]
             np.testing.assert_allclose(slope, other[way], rtol=1e-5, atol=1e-6)
@@ -96,20 +96,20 @@ def test_a_sample_at_a_crossing_is_refused(time: float) -> None:
     context = ramp.create_default_context()
     context.set("p", 0.3)
     with pytest.raises(EvaluationError, match=r"t = 0\.5 s: expected events apart .*instants"):
-        fx.parameter_sensitivity(ramp, 0.8, "rate", times=[0.2, time], context=context)
+        fx.parameter_sensitivity(ramp, "rate", 0.8, times=[0.2, time], context=context)
 
 
 def test_a_jump_that_moves_at_the_first_tick_is_refused() -> None:
     """A little later, the hold would not see the step before the second tick."""
     system = sampled(fx.Step("step", at=0.0))
     for ask in (
-        lambda way: fx.parameter_sensitivity(system, 1.0, way)[way][0],
-        lambda way: fx.gradient(fx.metrics.final("sum.y"), system, 1.0, way)[way],
+        lambda way: fx.parameter_sensitivity(system, way, 1.0)[way][0],
+        lambda way: fx.gradient(system, fx.metrics.final("sum.y"), way, 1.0)[way],
     ):
         with pytest.raises(EvaluationError, match=r"t = 0 s"):
             ask("step.at")
         assert ask("step.to") == pytest.approx(1.0)
-    assert fx.parameter_sensitivity(stepped(fx.Step("step", at=0.5)), 1.0, "step.to")["step.to"] > 0
+    assert fx.parameter_sensitivity(stepped(fx.Step("step", at=0.5)), "step.to", 1.0)["step.to"] > 0
 
 
 @pytest.mark.parametrize("constraint", ["stop", "friction"])
@@ -126,8 +126,8 @@ def test_mechanisms_that_strike_and_stick(constraint: str) -> None:
     builder.add_constraint(kinds[constraint])
     plant = builder.build()
     ways = ["tree.rod_mass", {"stop": "tree.stop_restitution"}.get(constraint, "axis.angle")]
-    found = fx.parameter_sensitivity(plant, 1.5, ways, outputs="axis.angle", rtol=1e-9)
-    gradient = fx.gradient(fx.metrics.final("axis.angle"), plant, 1.5, ways, rtol=1e-9)
+    found = fx.parameter_sensitivity(plant, ways, 1.5, outputs="axis.angle", rtol=1e-9)
+    gradient = fx.gradient(plant, fx.metrics.final("axis.angle"), ways, 1.5, rtol=1e-9)
     for way in ways:
         slope = np.ravel(found.output_derivatives["axis.angle"][way])
         np.testing.assert_allclose(slope, np.ravel(gradient[way]), rtol=1e-5, atol=1e-7)

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import flexure as fx
+from flexure.diagrams import Initialization, Periodic, Witness
 from flexure.diagrams.checks.errors import (
     EvaluationError,
     NonFiniteError,
@@ -35,7 +36,7 @@ class Ball(fx.LeafSystem):
         self.g = self.declare_numeric_parameter("g", 9.81)
         self.e = self.declare_numeric_parameter("e", 0.8)
         self.x = self.declare_continuous_state(q=1, v=1, default=[1.0, 0.0])
-        self.declare_unrestricted_update(self.bounce, fx.Witness(self.x.q, "falling"))
+        self.declare_unrestricted_update(self.bounce, Witness(self.x.q, "falling"))
         self.y = self.declare_vector_output("y", 1, self.x.q, prerequisites=[self.x])
 
     def calc_time_derivatives(self, context: Any) -> Any:
@@ -65,13 +66,13 @@ class Hybrid(fx.LeafSystem):
         self.held = self.declare_discrete_state("held", 0.0)
         self.y = self.declare_vector_output("y", 1, self.calc_y)
         if "relay" in kinds:
-            self.declare_discrete_update(self.turn, fx.Witness(self.calc_room, "falling"))
+            self.declare_discrete_update(self.turn, Witness(self.calc_room, "falling"))
         if "reset" in kinds:
-            self.declare_unrestricted_update(self.reset, fx.Witness(self.calc_height, "rising"))
+            self.declare_unrestricted_update(self.reset, Witness(self.calc_height, "rising"))
         if "ticks" in kinds:
-            self.declare_discrete_update(self.sample, fx.Periodic(0.13, offset=0.05))
+            self.declare_discrete_update(self.sample, Periodic(0.13, offset=0.05))
         if "beginning" in kinds:
-            self.declare_discrete_update(self.fill, fx.Initialization())
+            self.declare_discrete_update(self.fill, Initialization())
         self.jumps = "jump" in kinds
 
     def calc_time_derivatives(self, context: Any) -> Any:
@@ -176,7 +177,7 @@ def check_hybrids(seeds: range, *more: str) -> None:
         }
         method = ("RK45", "DOP853", "ESDIRK4")[seed % 3]
         options: dict[str, Any] = {"context": context, "method": method, "rtol": 1e-9}
-        found = fx.gradient(metric, system, 3.0, directions, **options)
+        found = fx.gradient(system, metric, directions, 3.0, **options)
         events += found.result.statistics.witness_events
         expected, doubt = differences(metric, system, 3.0, directions, context)
         if doubt > 2e-3 * abs(expected) + 1e-4:  # events come, go or change their order
@@ -184,7 +185,7 @@ def check_hybrids(seeds: range, *more: str) -> None:
             continue
         assert along(found, directions) == pytest.approx(expected, rel=1e-5, abs=1e-5), seed
         if metric is metrics[0]:
-            other = fx.parameter_sensitivity(system, 3.0, directions, outputs="y", **options)
+            other = fx.parameter_sensitivity(system, directions, 3.0, outputs="y", **options)
             for path in directions:
                 slope = other.output_derivatives["y"][path][-1, 0]
                 np.testing.assert_allclose(found[path], slope, rtol=1e-6, atol=1e-6)
@@ -227,7 +228,7 @@ def test_a_ball_after_three_bounces() -> None:
     numbers = {"g": 9.81, "e": 0.8, "q": 1.0, "v": 0.0}
     expected = complex_steps(height, numbers)
     for method in ("RK45", "DOP853"):
-        found = fx.gradient(m.final("y"), Ball(), 2.0, ["g", "e", "x"], method=method)
+        found = fx.gradient(Ball(), m.final("y"), ["g", "e", "x"], 2.0, method=method)
         assert found.value == pytest.approx(height(**numbers), abs=1e-9)
         assert found["g"] == pytest.approx(expected["g"], abs=1e-8)
         assert found["e"] == pytest.approx(expected["e"], abs=1e-8)
@@ -250,7 +251,7 @@ def test_a_relay_that_charges_a_capacitor() -> None:
         "top": "relay.on_value",
         "start": "lag.x",
     }
-    found = fx.gradient(m.first_crossing("relay.y", 0.5, "rising"), charger, 2.0, paths.values())
+    found = fx.gradient(charger, m.first_crossing("relay.y", 0.5, "rising"), paths.values(), 2.0)
     assert found.value == pytest.approx(second_switch(**numbers).real, abs=1e-8)
     for name, path in paths.items():
         assert np.ravel(found[path])[0] == pytest.approx(expected[name], rel=1e-6, abs=1e-7), path
@@ -275,8 +276,8 @@ def test_a_sampled_servo_agrees_with_its_sensitivities() -> None:
         servo(),
         ["pid.kp", "pid.ki", "pid.kd", "motor.time_constant", "target.to", "angle.x"],
     )
-    found = fx.gradient(m.final("angle.y"), system, 2.0, ways)
-    other = fx.parameter_sensitivity(system, 2.0, ways, outputs="angle.y")
+    found = fx.gradient(system, m.final("angle.y"), ways, 2.0)
+    other = fx.parameter_sensitivity(system, ways, 2.0, outputs="angle.y")
     for way in ways:
         expected = np.ravel(other.output_derivatives["angle.y"][way])
         np.testing.assert_allclose(np.ravel(found[way]), expected, atol=1e-7)
@@ -309,7 +310,7 @@ def test_every_metric() -> None:
         m.first_crossing("lag.y", 0.1, "falling"),
         abs(m.final("lag.y")) / m.rms("i.y") - m.largest(m.peak("i.y"), 2.0 * m.mean("lag.y")),
     ):
-        found = fx.gradient(metric, limited, 3.0, directions)
+        found = fx.gradient(limited, metric, directions, 3.0)
         expected, _ = differences(metric, limited, 3.0, directions, context)
         assert along(found, directions) == pytest.approx(expected, rel=1e-5, abs=1e-6), metric.label
 
@@ -324,13 +325,13 @@ def test_python_gives_what_native_code_gives() -> None:
         (servo(), m.itae("angle.y", target="target.y"), ["pid.kp", "motor.time_constant"]),
     ):
         for method in ("RK23", "RK45", "DOP853"):
-            native = fx.gradient(metric, system, 0.7, ways, method=method)
+            native = fx.gradient(system, metric, ways, 0.7, method=method)
             with patch.object(AdjointMotion, "_compiled", refuse):
-                python = fx.gradient(metric, system, 0.7, ways, method=method)
+                python = fx.gradient(system, metric, ways, 0.7, method=method)
             for way in ways:
                 np.testing.assert_allclose(python[way], native[way], rtol=1e-9, atol=1e-12)
     with patch.object(AdjointMotion, "_compiled", refuse), pytest.raises(EvaluationError) as e:
-        fx.gradient(m.final("y"), Ball(), 1.0, "g", method="ESDIRK4")
+        fx.gradient(Ball(), m.final("y"), "g", 1.0, method="ESDIRK4")
     assert "native code" in str(e.value)
 
 
@@ -358,9 +359,9 @@ class Chain(fx.LeafSystem):
 def test_300_parameters() -> None:
     chain = Chain(100)
     ways = ["m[0]", "k[57]", "d[99]", "x[30]"]
-    other = fx.parameter_sensitivity(chain, 2.0, ways, method="RK45")
+    other = fx.parameter_sensitivity(chain, ways, 2.0, method="RK45")
     for method in ("RK45", "ESDIRK4"):  # whose factors are sparse here
-        found = fx.gradient(m.final("x[99]"), chain, 2.0, ["m", "k", "d", "x"], method=method)
+        found = fx.gradient(chain, m.final("x[99]"), ["m", "k", "d", "x"], 2.0, method=method)
         for way in ways:
             name, place = way[0], int(way[2:-1])
             assert found[name][place] == pytest.approx(other[way][99], rel=1e-5, abs=1e-9), way
@@ -381,7 +382,7 @@ def test_stiff_runs() -> None:
             return [v, self.mu(context) * (1.0 - q * q) * v - q]
 
     system = Stiff()
-    found = fx.gradient(m.ise("x[0]"), system, 60.0, ["mu", "x"], rtol=1e-9)
+    found = fx.gradient(system, m.ise("x[0]"), ["mu", "x"], 60.0, rtol=1e-9)
     assert "ESDIRK4" in found.result.message
     directions = {"mu": 2.0, "x": np.array([0.05, 0.3])}
     context = system.create_default_context()
@@ -423,7 +424,7 @@ def test_mechanisms_with_stops_friction_and_loops() -> None:
         plant, way = arm(constraint)
         directions = {"tree.upper_mass": 0.4, "tree.lower_mass": -0.3, way: 0.1}
         metric = m.rms("first.angle")
-        found = fx.gradient(metric, plant, 1.5, directions, rtol=1e-9)
+        found = fx.gradient(plant, metric, directions, 1.5, rtol=1e-9)
         context = plant.create_default_context()
         expected, _ = differences(metric, plant, 1.5, directions, context)
         assert along(found, directions) == pytest.approx(expected, rel=1e-5), constraint
@@ -438,9 +439,9 @@ class Ramp(fx.LeafSystem):
         self.p = {k: self.declare_numeric_parameter(k, value) for k, value in numbers.items()}
         self.x = self.declare_continuous_state(z=2)
         self.held = self.declare_discrete_state("held", 0.0)
-        watch = fx.Witness(lambda c: self.x(c)[0] - self.p["top"](c), "rising")
+        watch = Witness(lambda c: self.x(c)[0] - self.p["top"](c), "rising")
         for when, update in events:
-            trigger = fx.Periodic(0.5, offset=0.5) if when == "tick" else watch
+            trigger = Periodic(0.5, offset=0.5) if when == "tick" else watch
             self.declare_unrestricted_update(getattr(self, update), trigger)
 
     def calc_time_derivatives(self, context: Any) -> Any:
@@ -460,7 +461,7 @@ def test_events_that_change_no_number_have_derivatives() -> None:
     for update, signal, expected in (("hold", "x[0]", 0.5), ("push", "x[1]", 0.5)):
         for when in ("tick", "crossing"):
             ramp = Ramp([(when, update)])
-            found = fx.gradient(m.final(signal), ramp, 1.0, ["p", "top", "rate"])
+            found = fx.gradient(ramp, m.final(signal), ["p", "top", "rate"], 1.0)
             assert found["p"] == pytest.approx(expected, abs=1e-7), (update, when)
             assert found["top"] == 0.0
             assert found["rate"] == pytest.approx(float(signal == "x[0]"), abs=1e-9)
@@ -478,7 +479,7 @@ def test_a_grazing_event_is_named() -> None:
             self.level = self.declare_numeric_parameter("level", 1.0 - 1e-13)
             self.x = self.declare_continuous_state(q=1, v=1, default=[0.0, 1.0])
             self.seen = self.declare_discrete_state("seen", 0.0)
-            watch = fx.Witness(lambda c: self.x(c)[0] - self.level(c), "rising")
+            watch = Witness(lambda c: self.x(c)[0] - self.level(c), "rising")
             self.declare_discrete_update(self.see, watch)
 
         def calc_time_derivatives(self, context: Any) -> Any:
@@ -492,10 +493,10 @@ def test_a_grazing_event_is_named() -> None:
     context = system.create_default_context()
     context.set("level", 1.0 - 1e-8)
     with pytest.raises(EvaluationError, match=r"'grazing\.see', which only graze") as e:
-        fx.gradient(m.final("x[0]"), system, 3.0, "level", context=context)
+        fx.gradient(system, m.final("x[0]"), "level", 3.0, context=context)
     assert "differences" in str(e.value)
     context.set("level", 0.9)
-    found = fx.gradient(m.final("x[0]"), system, 3.0, "level", context=context)
+    found = fx.gradient(system, m.final("x[0]"), "level", 3.0, context=context)
     expected, _ = differences(m.final("x[0]"), system, 3.0, {"level": 1.0}, context)
     assert found["level"] == pytest.approx(expected, rel=1e-6)
 
@@ -515,7 +516,7 @@ def test_events_that_coincide_are_refused() -> None:
         context = ramp.create_default_context()
         context.set("p", 0.3)
         with pytest.raises(EvaluationError, match=r"at t = 0\.5 s: expected events"):
-            fx.gradient(metric, ramp, t_final, ["rate"], context=context)
+            fx.gradient(ramp, metric, ["rate"], t_final, context=context)
 
 
 def test_an_integrator_that_begins_at_a_limit() -> None:
@@ -524,7 +525,7 @@ def test_an_integrator_that_begins_at_a_limit() -> None:
     builder.add_all(fx.Sine("s", amplitude=2.0, frequency=3.0), fx.Integrator("i", **limits))
     builder.connect_chain("s", "i")
     limited = builder.build()
-    found = fx.gradient(m.rms("i.y"), limited, 2.0, "s.amplitude")
+    found = fx.gradient(limited, m.rms("i.y"), "s.amplitude", 2.0)
     context = limited.create_default_context()
     expected, _ = differences(m.rms("i.y"), limited, 2.0, {"s.amplitude": 1.0}, context)
     assert found["s.amplitude"] == pytest.approx(expected, rel=1e-5)
@@ -539,25 +540,25 @@ def test_metrics_without_a_derivative_are_named() -> None:
         (m.first_crossing("y", 5.0), r"first_crossing\(y, 5, either\)"),
     ):
         with pytest.raises(EvaluationError, match=words):
-            fx.gradient(metric, ball, 1.0, "g")
+            fx.gradient(ball, metric, "g", 1.0)
     system = Hybrid(["ticks"])
     with pytest.raises(ValueRefusedError, match="discrete state 'held'"):
-        fx.gradient(m.final("held"), system, 1.0, "w")
+        fx.gradient(system, m.final("held"), "w", 1.0)
 
 
 def test_what_has_no_gradient_is_refused() -> None:
     ball = Ball()
     with pytest.raises(ValueRefusedError, match="an end after"):
-        fx.gradient(m.final("y"), ball, 0.0, "g")
+        fx.gradient(ball, m.final("y"), "g", 0.0)
     with pytest.raises(ValueRefusedError, match="'RK45'"):
-        fx.gradient(m.final("y"), ball, 1.0, "g", method="Rodas5P")
+        fx.gradient(ball, m.final("y"), "g", 1.0, method="Rodas5P")
     with pytest.raises(UnknownNameError):
-        fx.gradient(m.final("y"), ball, 1.0, "gravity")
+        fx.gradient(ball, m.final("y"), "gravity", 1.0)
     builder = fx.DiagramBuilder("steps")
     builder.add_all(fx.Step("step", at=0.5), fx.FirstOrderLag("lag", 0.5), fx.Quantizer("q", 0.1))
     builder.connect_chain("step", "lag", "q")
     with pytest.raises(EvaluationError, match=r"'q', whose output jumps"):
-        fx.gradient(m.final("lag.y"), builder.build(), 1.0, "lag.time_constant")
+        fx.gradient(builder.build(), m.final("lag.y"), "lag.time_constant", 1.0)
 
 
 def test_slopes_that_are_not_finite_are_named() -> None:
@@ -573,7 +574,7 @@ def test_slopes_that_are_not_finite_are_named() -> None:
             return [np.sqrt(self.p(context) * (1.0 + self.x(context)[0]))]
 
     with pytest.raises(NonFiniteError, match="finite derivatives"):
-        fx.gradient(m.final("x[0]"), Root(), 1.0, "p")
+        fx.gradient(Root(), m.final("x[0]"), "p", 1.0)
 
 
 def test_a_jump_of_the_equations_is_warned_of() -> None:
@@ -590,4 +591,4 @@ def test_a_jump_of_the_equations_is_warned_of() -> None:
             return [v, -q - self.f(context) * np.sign(v)]
 
     with pytest.warns(UserWarning, match="crosses a jump of the equations"):
-        fx.gradient(m.final("x[0]"), Dry(), 5.0, "f", rtol=1e-6)
+        fx.gradient(Dry(), m.final("x[0]"), "f", 5.0, rtol=1e-6)

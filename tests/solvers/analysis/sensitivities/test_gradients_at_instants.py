@@ -42,7 +42,7 @@ def test_the_time_of_a_step_has_a_derivative() -> None:
         (m.integral("step.y"), -1.0),
         (m.first_crossing("step.y", 0.5), 1.0),
     ):
-        found = fx.gradient(metric, system, 1.0, ["step.at", "step.to"])
+        found = fx.gradient(system, metric, ["step.at", "step.to"], 1.0)
         assert found["step.at"] == pytest.approx(expected, abs=1e-7), metric.label
 
 
@@ -51,11 +51,11 @@ def test_edges_of_a_wave_have_derivatives() -> None:
     directions = {"wave.period": 0.3, "wave.duty": -0.4, "wave.delay": 0.2}
     context, metric = system.create_default_context(), m.rms("lag.y")
     expected, _ = differences(metric, system, 2.7, directions, context)
-    found = fx.gradient(metric, system, 2.7, directions)
+    found = fx.gradient(system, metric, directions, 2.7)
     assert along(found, directions) == pytest.approx(expected, rel=1e-6)
     final = m.final("lag.y")
-    other = fx.gradient(final, system, 2.7, directions)
-    forward = fx.parameter_sensitivity(system, 2.7, directions)
+    other = fx.gradient(system, final, directions, 2.7)
+    forward = fx.parameter_sensitivity(system, directions, 2.7)
     for way in directions:
         assert forward[way][0] == pytest.approx(other[way], rel=1e-5)
 
@@ -70,12 +70,12 @@ def test_bends_at_break_times_have_exact_derivatives(method: Any) -> None:
         (m.integral("lag.y"), 0.5 * decay),
         (m.integral("ramp.y"), 0.5),
     ):
-        found = fx.gradient(metric, system, 1.0, "ramp.stop", method=method)
+        found = fx.gradient(system, metric, "ramp.stop", 1.0, method=method)
         assert found["ramp.stop"] == pytest.approx(expected, abs=1e-7), metric.label
     move = stepped(fx.TrapezoidalProfile("move", at=0.2, to=0.7, max_acceleration=3.0))
     ways = [f"move.{name}" for name in ("at", "to", "max_velocity", "max_acceleration")]
-    found = fx.gradient(m.final("lag.y"), move, 1.5, ways, method=method)
-    forward = fx.parameter_sensitivity(move, 1.5, ways)
+    found = fx.gradient(move, m.final("lag.y"), ways, 1.5, method=method)
+    forward = fx.parameter_sensitivity(move, ways, 1.5)
     for way in ways:
         assert found[way] == pytest.approx(forward[way][0], abs=1e-7), way
 
@@ -84,13 +84,13 @@ def test_jumps_that_move_are_refused_where_something_reads_their_instant() -> No
     system = stepped(fx.Step("step", at=0.5))
     for t_final, metric in ((0.5, m.final("lag.y")), (1.0, m.rms("lag.y", start=0.5))):
         with pytest.raises(EvaluationError, match=r"t = 0\.5 s: .*'a jump of the rates'"):
-            fx.gradient(metric, system, t_final, "step.at")
+            fx.gradient(system, metric, "step.at", t_final)
     system = stepped(fx.Step("step", at=0.0))
     with pytest.raises(EvaluationError, match=r"t = 0 s: .*'a jump of the rates'"):
-        fx.gradient(m.final("lag.y"), system, 1.0, "step.at")
+        fx.gradient(system, m.final("lag.y"), "step.at", 1.0)
     with pytest.raises(EvaluationError, match="no beginning, update or sample where a jump moves"):
-        fx.parameter_sensitivity(system, 1.0, "step.at")
-    assert fx.gradient(m.final("lag.y"), system, 1.0, "step.to")["step.to"] > 0.0
+        fx.parameter_sensitivity(system, "step.at", 1.0)
+    assert fx.gradient(system, m.final("lag.y"), "step.to", 1.0)["step.to"] > 0.0
 
 
 def sampled(source: fx.System) -> fx.Diagram:
@@ -117,9 +117,9 @@ def test_ticks_at_corners_and_in_the_middle_of_moves_have_derivatives(source: An
     for k in range(20):
         context.time = 0.1 * k
         expected -= 0.1 * source.velocity(context)[0]
-    found = fx.gradient(m.final("sum.y"), system, 2.0, "move.at", rtol=1e-10)
+    found = fx.gradient(system, m.final("sum.y"), "move.at", 2.0, rtol=1e-10)
     assert found["move.at"] == pytest.approx(expected, rel=1e-8)
-    forward = fx.parameter_sensitivity(system, 2.0, "move.at", outputs=["sum.y"])
+    forward = fx.parameter_sensitivity(system, "move.at", 2.0, outputs=["sum.y"])
     assert forward["move.at"][-1] == pytest.approx(expected, rel=1e-6)
 
 
@@ -132,9 +132,9 @@ def test_ticks_that_read_a_jump_or_a_bend_that_moves_are_refused(at: float) -> N
     ):
         system = sampled(source)
         with pytest.raises(EvaluationError, match=rf"t = {at} s: expected events one after"):
-            fx.gradient(m.final("sum.y"), system, 0.95, way)
+            fx.gradient(system, m.final("sum.y"), way, 0.95)
         with pytest.raises(EvaluationError, match=rf"t = {at} s: expected no beginning, update"):
-            fx.parameter_sensitivity(system, 0.95, way)
+            fx.parameter_sensitivity(system, way, 0.95)
 
 
 def test_runs_may_end_at_a_jump_and_a_tick() -> None:
@@ -142,7 +142,7 @@ def test_runs_may_end_at_a_jump_and_a_tick() -> None:
     system = sampled(fx.Square("wave", period=0.5))
     for signal in ("wave.y", "hold.y", "sum.y"):
         for metric in (m.final(signal), m.rms(signal)):
-            found = fx.gradient(metric, system, 1.0, "wave.amplitude")
+            found = fx.gradient(system, metric, "wave.amplitude", 1.0)
             assert found["wave.amplitude"] == pytest.approx(found.value, abs=1e-7), metric.label
 
 
@@ -153,7 +153,7 @@ def test_runs_of_waves_between_ticks_have_derivatives_also_where_they_nearly_coi
     builder.add_all(fx.Square("wave", period=0.31, duty=0.4), fx.ZeroOrderHold("hold", period=0.05))
     builder.add_all(fx.FirstOrderLag("lag", 0.1))
     builder.connect_chain("wave", "hold", "lag")
-    found = fx.gradient(m.rms("lag.y"), builder.build(), 200.0, "wave.amplitude")
+    found = fx.gradient(builder.build(), m.rms("lag.y"), "wave.amplitude", 200.0)
     assert found["wave.amplitude"] == pytest.approx(found.value, rel=1e-9)
 
 
@@ -168,14 +168,16 @@ def test_sources_that_jump_at_once(kind: Any) -> None:
     builder.connect_chain("both", "lag")
     system, ways, metric = builder.build(), ["a.at", "b.at"], m.final("lag.y")
     if kind is fx.Product:
-        for call in (fx.gradient, lambda _, *rest: fx.parameter_sensitivity(*rest)):
-            with pytest.raises(EvaluationError, match="several at once, whose order matters"):
-                call(metric, system, 1.0, "a.at")
+        together = "several at once, whose order matters"
+        with pytest.raises(EvaluationError, match=together):
+            fx.gradient(system, metric, "a.at", 1.0)
+        with pytest.raises(EvaluationError, match=together):
+            fx.parameter_sensitivity(system, "a.at", 1.0)
         return
     expected = -2.0 * np.exp(-1.0) * np.array([1.0, 3.0])
     for chosen in (ways, ways[:1], ways[1:]):
-        found = fx.gradient(metric, system, 1.0, chosen)
-        forward = fx.parameter_sensitivity(system, 1.0, chosen)
+        found = fx.gradient(system, metric, chosen, 1.0)
+        forward = fx.parameter_sensitivity(system, chosen, 1.0)
         for way in chosen:
             assert found[way] == pytest.approx(expected[ways.index(way)], rel=1e-7)
             assert forward[way][0] == pytest.approx(expected[ways.index(way)], rel=1e-6)
@@ -194,7 +196,7 @@ def test_a_relay_turns_where_its_input_jumps() -> None:
         (m.integral("relay.y"), -1.0),
         (m.integral("lag.y"), decay - 1.0),
     ):
-        found = fx.gradient(metric, system, 1.0, "step.at")
+        found = fx.gradient(system, metric, "step.at", 1.0)
         assert found["step.at"] == pytest.approx(expected, abs=1e-7), metric.label
 
 
@@ -205,9 +207,9 @@ def test_a_sample_at_a_jump_that_moves_is_refused() -> None:
     builder.connect_chain("step", "hold", "sum")
     system = builder.build()
     with pytest.raises(EvaluationError, match=r"t = 0\.5 s: expected events one after the other"):
-        fx.gradient(m.final("sum.y"), system, 1.0, "step.at")
+        fx.gradient(system, m.final("sum.y"), "step.at", 1.0)
     with pytest.raises(EvaluationError, match="update or sample where a jump moves"):
-        fx.parameter_sensitivity(system, 1.0, "step.at")
+        fx.parameter_sensitivity(system, "step.at", 1.0)
 
 
 def pair(blocks: list[fx.LeafSystem]) -> fx.Diagram:
@@ -232,8 +234,8 @@ def test_events_at_once_of_blocks_apart_have_the_derivatives_of_each() -> None:
         ways = [f"{twin}.{name}" for twin in "ab" for name in names]
         metric = m.final("a.x[0]") + 2.0 * m.final("b.x[0]")
         options: dict[str, Any] = {"rtol": 1e-9, "method": "RK45"}
-        found = fx.gradient(metric, twins, 2.5, ways, context=both, **options)
-        other = fx.gradient(m.final("x[0]"), one, 2.5, names, context=alone, **options)
+        found = fx.gradient(twins, metric, ways, 2.5, context=both, **options)
+        other = fx.gradient(one, m.final("x[0]"), names, 2.5, context=alone, **options)
         assert other.result.statistics.witness_events > 0
         for name in names:
             for twin, share in (("a", 1.0), ("b", 2.0)):
@@ -248,9 +250,9 @@ def test_a_tick_and_a_crossing_at_once() -> None:
     context = ramp.create_default_context()
     context.set("p", 0.3)
     options: dict[str, Any] = {"context": context}
-    found = fx.gradient(m.final("x[0]"), ramp, 0.8, ["rate", "p", "top"], **options)
+    found = fx.gradient(ramp, m.final("x[0]"), ["rate", "p", "top"], 0.8, **options)
     assert [found[k] for k in ("rate", "p", "top")] == pytest.approx([0.8, 0.3, 0.0], abs=1e-8)
-    found = fx.gradient(m.final("x[1]"), ramp, 0.8, ["rate", "p", "top"], **options)
+    found = fx.gradient(ramp, m.final("x[1]"), ["rate", "p", "top"], 0.8, **options)
     assert [found[k] for k in ("rate", "p", "top")] == pytest.approx([0.0, 0.5, 0.3], abs=1e-8)
 
 
@@ -269,10 +271,10 @@ class Bell(fx.LeafSystem):
         self.y = self.declare_vector_output("y", 1, lambda c: self.x(c)[:1] + self.mode(c))
         self.breaks = kind == "break"
         if kind == "crossing":
-            watch = fx.Witness(lambda c: self.x(c)[0] - self.p["top"](c), "rising")
+            watch = fx.diagrams.Witness(lambda c: self.x(c)[0] - self.p["top"](c), "rising")
             self.declare_unrestricted_update(self.ring, watch)
         if kind == "tick":
-            self.declare_unrestricted_update(self.ring, fx.Periodic(at, offset=at))
+            self.declare_unrestricted_update(self.ring, fx.diagrams.Periodic(at, offset=at))
 
     def calc_time_derivatives(self, context: Any) -> Any:
         turned, x = self.mode(context)[0], self.x(context)
@@ -300,7 +302,7 @@ def check_bells(*kinds: str, at: float, rates: Sequence[float]) -> None:
         directions |= {f"b{k}.at": 0.2 - 0.3 * k} if kind == "break" else {}
     finals = [(k + 1.0) * m.final(f"b{k}.x[1]") for k in range(len(kinds))]
     for metric in (finals[0] + m.largest(*finals), m.rms("b0.y")):
-        found = fx.gradient(metric, system, 1.7 * at, directions, context=context, rtol=1e-10)
+        found = fx.gradient(system, metric, directions, 1.7 * at, context=context, rtol=1e-10)
         expected, _ = differences(metric, system, 1.7 * at, directions, context)
         assert along(found, directions) == pytest.approx(expected, rel=1e-5, abs=1e-6), kinds
 
@@ -329,11 +331,11 @@ def test_an_order_that_matters_is_refused() -> None:
 
         def __init__(self) -> None:
             super().__init__("heard", "crossing", 0.5)
-            self.declare_unrestricted_update(self.ring, fx.Periodic(0.5, offset=0.5))
+            self.declare_unrestricted_update(self.ring, fx.diagrams.Periodic(0.5, offset=0.5))
 
     system = Heard()
     with pytest.raises(EvaluationError, match=r"t = 0\.5 s: expected events one after the other"):
-        fx.gradient(m.final("x[1]"), system, 0.8, ["rate", "top"])
+        fx.gradient(system, m.final("x[1]"), ["rate", "top"], 0.8)
 
 
 def test_a_change_of_mode_beside_large_states_is_not_lost() -> None:

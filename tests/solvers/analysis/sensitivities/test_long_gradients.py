@@ -44,9 +44,9 @@ def test_checkpoints_change_no_bit(case: str, method: str, monkeypatch: pytest.M
     signal = {"a sampled servo": "angle.y", "jumps": "sum.y"}.get(case, "y")
     metric = m.rms(signal) + m.final(signal)
     options: dict[str, Any] = {"context": context, "method": method, "rtol": 1e-9}
-    whole = fx.gradient(metric, system, 1.7, ways, **options)
+    whole = fx.gradient(system, metric, ways, 1.7, **options)
     monkeypatch.setattr(gradients, "_MOST_STATES", 0.0)
-    found = fx.gradient(metric, system, 1.7, ways, **options)
+    found = fx.gradient(system, metric, ways, 1.7, **options)
     assert found.result._history.size < whole.result._history.size
     assert found.value == whole.value
     for way in ways:
@@ -62,7 +62,7 @@ def test_the_memory_of_a_long_run_is_bounded(monkeypatch: pytest.MonkeyPatch) ->
 
     def gradient(t_final: float, most_states: float) -> Any:
         monkeypatch.setattr(gradients, "_MOST_STATES", most_states)
-        return fx.gradient(metric, chain, t_final, ["k"], method="RK45")
+        return fx.gradient(chain, metric, ["k"], t_final, method="RK45")
 
     monkeypatch.setattr(run_output, "_TABLE", 2**15)  # numbers in a block, instead of 2^18
     gradient(10.0, 0.0)

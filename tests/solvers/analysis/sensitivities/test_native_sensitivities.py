@@ -98,7 +98,7 @@ def test_entries_of_a_matrix_and_initial_states_have_their_closed_forms(method: 
     times = [0.0, 0.4, 1.7, 2.0]
     ways = ["A[1, 0]", "A[1, 1]", "x[0]"]
     result = fx.parameter_sensitivity(
-        block, 2.0, ways, context=context, times=times, method=method, outputs="y"
+        block, ways, 2.0, context=context, times=times, method=method, outputs="y"
     )
     for k, time in enumerate(times):
         for way, entry in (("A[1, 0]", (1, 0)), ("A[1, 1]", (1, 1))):
@@ -117,7 +117,7 @@ def test_explicit_methods_and_esdirk_converge_with_their_tolerance(method: str) 
     errors = []
     for rtol in (1e-4, 1e-7):
         result = fx.parameter_sensitivity(
-            block, 2.0, ["A[1, 0]"], context=context, method=method, rtol=rtol
+            block, ["A[1, 0]"], 2.0, context=context, method=method, rtol=rtol
         )
         errors.append(np.abs(result["A[1, 0]"] - exact).max())
     assert errors[1] < 0.02 * errors[0]
@@ -132,7 +132,7 @@ def test_a_damping_that_is_zero_has_its_derivative() -> None:
     context = plant.create_default_context()
     context.set("slide.translation", 1.0)
     ways = ["spring.damping", "spring.stiffness", "slide.damping"]
-    result = fx.parameter_sensitivity(plant, 3.0, ways, context=context)
+    result = fx.parameter_sensitivity(plant, ways, 3.0, context=context)
     # x = cos ωt; with a damping d, x'' + d/m x' + ω² x = 0, so that at d = 0
     # ∂x/∂d = (sin ωt/ω - t cos ωt)/(2 m), and ∂x/∂k = -t sin ωt/(2 m ω)
     t, m, w = 3.0, 2.0, 2.0
@@ -161,7 +161,7 @@ def test_divided_leaves_have_the_derivatives_of_accurate_runs(
 ) -> None:
     plant, context = leaf(segments)
     t_final = 2e-3
-    result = fx.parameter_sensitivity(plant, t_final, ways, context=context, rtol=1e-8)
+    result = fx.parameter_sensitivity(plant, ways, t_final, context=context, rtol=1e-8)
     for way in ways:
         expected = by_differences(plant, context, way, t_final)
         assert_close(result[way], expected, 2e-5)
@@ -175,11 +175,11 @@ def test_an_undivided_leaf_has_the_numbers_of_the_way_by_python() -> None:
     outputs = ["beam.greatest_stress", "tip.position"]
     options: dict[str, Any] = {"times": [0.0, 2e-4, 5e-4], "outputs": outputs, "rtol": 1e-8}
     expected = fx.parameter_sensitivity(
-        plant, 5e-4, ways, context=context, method="Radau", **options
+        plant, ways, 5e-4, context=context, method="Radau", **options
     )
     for method in ("auto", "ESDIRK4", "RK45"):
         found = fx.parameter_sensitivity(
-            plant, 5e-4, ways, context=context, method=method, **options
+            plant, ways, 5e-4, context=context, method=method, **options
         )
         for way, columns in expected.derivatives.items():
             for k in (1, 2):
@@ -196,9 +196,9 @@ def test_motions_that_turn_stiff_go_on_with_an_implicit_method() -> None:
     # y follows cos t at a rate that grows to 1e6, from which on stability limits explicit steps.
     block = Follower("block")
     context = block.create_default_context()
-    result = fx.parameter_sensitivity(block, 30.0, ["gain"], context=context, rtol=1e-6)
+    result = fx.parameter_sensitivity(block, ["gain"], 30.0, context=context, rtol=1e-6)
     chosen = fx.parameter_sensitivity(
-        block, 30.0, ["gain"], context=context, rtol=1e-6, method="Radau"
+        block, ["gain"], 30.0, context=context, rtol=1e-6, method="Radau"
     )
     np.testing.assert_allclose(result["gain"], chosen["gain"], rtol=1e-4)
 
@@ -246,7 +246,7 @@ def test_jumps_of_sources_are_stops(method: str) -> None:
     builder.add_all(fx.Step("source", at=0.4), fx.FirstOrderLag("lag", time_constant=0.5))
     builder.connect("source.y", "lag.u")
     diagram = builder.build()
-    result = fx.parameter_sensitivity(diagram, 1.0, ["lag.time_constant"], method=method)
+    result = fx.parameter_sensitivity(diagram, ["lag.time_constant"], 1.0, method=method)
     s, tau = 0.6, 0.5
     expected = -s / tau**2 * math.exp(-s / tau)
     assert result["lag.time_constant"][0] == pytest.approx(expected, rel=2e-6)
@@ -258,7 +258,7 @@ def test_threads_take_sensitivities_of_one_system_at_the_same_time() -> None:
     def slope(entry: float) -> float:
         own = context.clone()
         own.set("A", np.array([[0.0, 1.0], [entry, -0.4]]))
-        return float(fx.parameter_sensitivity(block, 2.0, ["A[1, 0]"], context=own)["A[1, 0]"][0])
+        return float(fx.parameter_sensitivity(block, ["A[1, 0]"], 2.0, context=own)["A[1, 0]"][0])
 
     entries = [-9.0 - 0.1 * k for k in range(12)]
     alone = [slope(entry) for entry in entries]
@@ -272,7 +272,7 @@ def test_a_compiled_motion_that_gets_nowhere_says_so_as_others_do() -> None:
     context = block.create_default_context()
     for method in ("RK45", "ESDIRK4"):
         with pytest.raises(NoProgressError, match="at that pace"):
-            fx.parameter_sensitivity(block, 1e9, ["scale"], context=context, method=method)
+            fx.parameter_sensitivity(block, ["scale"], 1e9, context=context, method=method)
 
 
 class Chirp(fx.LeafSystem):
@@ -298,7 +298,7 @@ def test_one_warning_tells_that_a_motion_by_python_will_take_long(
     monkeypatch.setattr(interpreted_motion, "_LONG", 0.0)
     block, context = oscillator()
     with pytest.warns(UserWarning, match="Radau has no native loop") as told:
-        fx.parameter_sensitivity(block, 2.0, ["A[1, 0]"], context=context, method="Radau")
+        fx.parameter_sensitivity(block, ["A[1, 0]"], 2.0, context=context, method="Radau")
     assert len(told) == 1
     assert "method='ESDIRK4'" in str(told[0].message)
     assert told[0].filename == __file__

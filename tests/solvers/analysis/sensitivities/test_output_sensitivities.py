@@ -16,7 +16,7 @@ def test_outputs_have_the_differences_of_simulations_as_derivatives() -> None:
     loop = servo()
     paths = ["pid.kp", "pendulum.length", "target.value"]
     signals = ["pendulum.position", "pid.u", "pendulum.angle"]
-    found = fx.parameter_sensitivity(loop, 0.9, paths, outputs=signals, times=TIMES)
+    found = fx.parameter_sensitivity(loop, paths, 0.9, outputs=signals, times=TIMES)
     assert list(found.outputs) == list(found.output_derivatives) == signals
     for path in paths:
         runs = []
@@ -38,7 +38,7 @@ def test_an_output_that_needs_the_parameter_directly_has_both_terms() -> None:
     context = lag.create_default_context()
     context.set("u", 4.0)
     found = fx.parameter_sensitivity(
-        lag, 0.9, ["C", "D", "u"], context=context, outputs=["y"], times=TIMES
+        lag, ["C", "D", "u"], 0.9, context=context, outputs=["y"], times=TIMES
     )
     x = 2.0 - np.exp(-2.0 * TIMES)
     np.testing.assert_allclose(found.outputs["y"][:, 0], 3.0 * x + 2.0, rtol=1e-7)
@@ -55,7 +55,7 @@ def test_an_initial_state_is_a_parameter() -> None:
         "spring", [[0.0, 1.0], [-4.0, 0.0]], [[], []], [1.0, 0.0], initial=[1.0, 0.0]
     )
     found = fx.parameter_sensitivity(
-        spring, 0.9, ["A[1,0]", "x", "C[0,0]"], outputs=["y"], times=TIMES
+        spring, ["A[1,0]", "x", "C[0,0]"], 0.9, outputs=["y"], times=TIMES
     )
     cos, sin = np.cos(2.0 * TIMES), np.sin(2.0 * TIMES)
     expected = np.moveaxis(np.array([[cos, 0.5 * sin], [-2.0 * sin, cos]]), 2, 0)
@@ -72,7 +72,7 @@ def test_the_angle_of_a_joint_stands_for_its_initial_state() -> None:
     axis = builder.add_joint(fx.RevoluteJoint("axis", builder.world, leaf, axis=(0, 0, 1)))
     builder.add_force_element(fx.JointSpring("spring", axis, stiffness=1.0))
     door = builder.build()
-    found = fx.parameter_sensitivity(door, 2.0, [axis.angle], outputs=[axis.rate])
+    found = fx.parameter_sensitivity(door, [axis.angle], 2.0, outputs=[axis.rate])
     # A pendulum with an inertia of 1/4 kg m² in a spring of 1 N m/rad swings at 2 rad/s.
     np.testing.assert_allclose(found[axis.angle].reshape(-1), [np.cos(4.0), -2.0 * np.sin(4.0)])
     (derivative,) = found.output_derivatives["axis.rate"].values()
@@ -85,7 +85,7 @@ def test_a_state_that_is_set_at_the_beginning_does_not_depend_on_what_it_was() -
             super().__init__("starter")
             self.k = self.declare_numeric_parameter("k", 2.0)
             self.x = self.declare_continuous_state(z=1)
-            self.declare_unrestricted_update(self.start, fx.Initialization())
+            self.declare_unrestricted_update(self.start, fx.diagrams.Initialization())
 
         def calc_time_derivatives(self, context: Any) -> Any:
             return self.x(context)
@@ -93,7 +93,7 @@ def test_a_state_that_is_set_at_the_beginning_does_not_depend_on_what_it_was() -
         def start(self, context: Any) -> dict[Any, Any]:
             return {self.x: 3.0 * self.k(context) * np.ones(1)}
 
-    found = fx.parameter_sensitivity(Starter(), 1.0, ["k", "x"])
+    found = fx.parameter_sensitivity(Starter(), ["k", "x"], 1.0)
     np.testing.assert_allclose(found["k"], [3.0 * np.e], rtol=1e-7)
     assert found["x"].tolist() == [[0.0]]
 
@@ -103,7 +103,7 @@ def test_a_signal_without_states_is_differentiated_at_every_time() -> None:
     builder.add_all(fx.Ramp("ramp", slope=2.0), fx.Gain("gain", 3.0))
     builder.connect_chain("ramp", "gain")
     found = fx.parameter_sensitivity(
-        builder.build(), 0.9, "gain.gain", outputs="gain.y", times=TIMES
+        builder.build(), "gain.gain", 0.9, outputs="gain.y", times=TIMES
     )
     np.testing.assert_allclose(found.outputs["gain.y"][:, 0], 6.0 * TIMES)
     np.testing.assert_allclose(found.output_derivatives["gain.y"]["gain.gain"][:, 0], 2.0 * TIMES)

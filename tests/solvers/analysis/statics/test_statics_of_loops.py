@@ -60,7 +60,7 @@ def sprung_four_bar(
     builder.add_force_element(fx.JointSpring("spring", foot, **spring))
     if driven:
         shaft = next(joint for joint in builder.joints if joint.name == "shaft")
-        builder.add_constraint(fx.PrescribedMotion("drive", shaft))
+        builder.add_constraint(fx.constraints.PrescribedMotion("drive", shaft))
     plant = builder.build()
     context = plant.create_default_context()
     coupler_angle, rocker_angle = rigid_four_bar(angle)
@@ -262,7 +262,7 @@ def test_gears_add_their_springs_by_the_square_of_the_ratio() -> None:
         shafts.append(fx.RevoluteJoint(f"shaft{k}", builder.world, wheel, axis=(0, 0, 1)))
         builder.add_joint(shafts[k])
         builder.add_force_element(fx.JointSpring(f"spring{k}", shafts[k], stiffness=2.0 + k))
-    builder.add_constraint(fx.GearPair("gears", shafts[0], shafts[1], -2.5))
+    builder.add_constraint(fx.constraints.GearPair("gears", shafts[0], shafts[1], -2.5))
     plant = builder.build()
     found = fx.stiffness(plant, "wheel1")
     assert found.matrix[2, 2] == pytest.approx(3.0 + 2.0 * 2.5**2, rel=1e-12)

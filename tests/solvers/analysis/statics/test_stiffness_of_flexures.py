@@ -35,7 +35,7 @@ def test_the_tip_of_a_leaf_has_the_compliance_of_a_cantilever() -> None:
     foot = builder.add_frame("foot", builder.world, (-LENGTH, 0.0, 0.0))
     size: dict[str, Any] = {"length": LENGTH, "width": WIDTH, "thickness": THICKNESS}
     builder.add_force_element(fx.LeafSpring("leaf", foot, tip, material=STEEL, shear=False, **size))
-    section = fx.RectangleSection(width=WIDTH, thickness=THICKNESS)
+    section = fx.sections.RectangleSection(width=WIDTH, thickness=THICKNESS)
     E, G = STEEL.youngs_modulus, STEEL.youngs_modulus / 2.6
     stiff, twist = E * WIDTH**3 * THICKNESS / 12.0, G * section.torsion_constant
     expected = np.diag([LENGTH / twist, LENGTH / stiff, LENGTH / EI, LENGTH / EA, 0.0, 0.0])
@@ -54,7 +54,7 @@ def guide() -> fx.Plant:
     """A table on two leaves of 100 x 50 x 0.5 mm, 60 mm apart, which moves along y."""
     builder = fx.PlantBuilder("guide", gravity=(0.0, 0.0, 0.0))
     table = builder.add_body("table", CUBE)
-    section = fx.RectangleSection(width=WIDTH, thickness=THICKNESS)
+    section = fx.sections.RectangleSection(width=WIDTH, thickness=THICKNESS)
     for name, y in (("low", -0.03), ("high", 0.03)):
         foot = builder.add_frame(f"{name}_foot", builder.world, (-LENGTH, y, 0.0))
         head = builder.add_frame(f"{name}_head", table, (0.0, y, 0.0))
@@ -95,7 +95,7 @@ def cross_pivot() -> fx.Plant:
     """Two leaves that cross at their middles, at right angles."""
     builder = fx.PlantBuilder("cross", gravity=(0.0, 0.0, 0.0))
     arm = builder.add_body("arm", CUBE)
-    section = fx.RectangleSection(width=0.02, thickness=THICKNESS)
+    section = fx.sections.RectangleSection(width=0.02, thickness=THICKNESS)
     for name, side, z in (("up", 1.0, -0.015), ("down", -1.0, 0.015)):
         R = Rotation.from_rotvec([0.0, 0.0, side * np.pi / 4.0]).as_matrix()
         middle, half = np.array([0.0, 0.0, z]), R @ [LENGTH / 2.0, 0.0, 0.0]
@@ -132,7 +132,7 @@ def slender(count: int, end: str, **constants: float) -> fx.Plant:
     """A beam of the length 1 along x, of some elements, with EI = 1 about z."""
     sizes = {"area": 1e6, "second_moment_y": 1.0, "second_moment_z": 1.0, "torsion_constant": 1.0}
     unused = ("extent_y", "extent_z", "torsion_modulus", "shear_factor_y", "shear_factor_z")
-    section = fx.GeneralSection(**(sizes | constants), **dict.fromkeys(unused, 1.0))
+    section = fx.sections.GeneralSection(**(sizes | constants), **dict.fromkeys(unused, 1.0))
     material = fx.Material(1.0, shear_modulus=1.0, density=1.0)
     builder = fx.PlantBuilder("beam", gravity=(0.0, 0.0, 0.0))
     last = builder.world

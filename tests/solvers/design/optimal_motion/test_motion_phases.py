@@ -24,7 +24,7 @@ class Ball(fx.LeafSystem):
         self.x = self.declare_continuous_state(q=2, v=2, default=[0.0, 1.0, 0.0, 0.0])
         self.u = self.declare_vector_input("u", 1)
         self.drag = self.declare_discrete_state("drag", [0.0])
-        self.declare_unrestricted_update(self.bounce, fx.Witness(self.height, "falling"))
+        self.declare_unrestricted_update(self.bounce, fx.diagrams.Witness(self.height, "falling"))
         self.stored = stored
 
     def height(self, context: Any) -> Any:
@@ -48,8 +48,8 @@ class Hopper(fx.LeafSystem):
         self.x = self.declare_continuous_state(q=1, v=1, default=[1.5, 0.0])
         self.u = self.declare_vector_input("u", 1)
         self.stance = self.declare_discrete_state("stance", [0.0])
-        self.declare_unrestricted_update(self.land, fx.Witness(self.length, "falling"))
-        self.declare_discrete_update(self.lift, fx.Witness(self.length, "rising"))
+        self.declare_unrestricted_update(self.land, fx.diagrams.Witness(self.length, "falling"))
+        self.declare_discrete_update(self.lift, fx.diagrams.Witness(self.length, "rising"))
 
     def length(self, context: Any) -> Any:
         return self.x(context)[0] - 1.0

@@ -219,7 +219,7 @@ class Prepared(fx.LeafSystem):
         self.p = self.declare_numeric_parameter("p", 0.3)
         self.x = self.declare_continuous_state(z=1)
         self.u = self.declare_vector_input("u", 1)
-        self.declare_unrestricted_update(self.begin, fx.Initialization())
+        self.declare_unrestricted_update(self.begin, fx.diagrams.Initialization())
 
     def begin(self, context: Any) -> Any:
         return {self.x: [self.p(context)]}

@@ -10,7 +10,7 @@ from scipy.linalg import expm
 
 import flexure as fx
 from flexure.solvers.design.objectives.parametric_models import Request
-from flexure.solvers.design.tuning.sampled_models import SampledModel
+from flexure.solvers.design.tuning.problem import SampledModel
 
 m = fx.metrics
 VALUES = {"gain.gain": 1.5, "first.time_constant": 0.3, "second.time_constant": 0.07}

@@ -17,7 +17,7 @@ class Ball(fx.LeafSystem):
         self.restitution = self.declare_numeric_parameter("restitution", 0.8)
         self.x = self.declare_continuous_state(q=1, v=1, default=[1.0, 0.0])
         self.height = self.declare_vector_output("height", 1, self.x.q, unit="m")
-        self.declare_unrestricted_update(self.bounce, fx.Witness(self.x.q, "falling"))
+        self.declare_unrestricted_update(self.bounce, fx.diagrams.Witness(self.x.q, "falling"))
 
     def calc_time_derivatives(self, context: Any) -> Any:
         return [self.x.v(context)[0], -9.81]
@@ -71,7 +71,9 @@ def strut(*, told: bool) -> fx.Plant:
     tip = builder.add_frame("tip", crank, (1.0, 0.0, 0.0))
     length = float(np.hypot(1.0, 1.5))
     builder.add_constraint(
-        fx.DistanceConstraint("link", tip, (0, 0, 0), slider, (0, 0, 0), distance=length)
+        fx.constraints.DistanceConstraint(
+            "link", tip, (0, 0, 0), slider, (0, 0, 0), distance=length
+        )
     )
     if told:
         builder.assemble_starts(fixed=pivot)

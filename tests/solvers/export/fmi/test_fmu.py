@@ -18,6 +18,7 @@ import numpy as np
 import pytest
 
 import flexure as fx
+from flexure.diagrams import Terminate, Witness
 from tests.support.native.exported_fmus import (
     ALLOWED,
     Ball,
@@ -410,13 +411,13 @@ class Escape(fx.LeafSystem):
         self.state = self.declare_continuous_state(q=1, default=[1.0])
         self.declare_vector_output("y", 1, self.state.q)
         if ends:
-            self.declare_publish(self.stop, fx.Witness(lambda c: self.state(c)[0] - 2.0, "rising"))
+            self.declare_publish(self.stop, Witness(lambda c: self.state(c)[0] - 2.0, "rising"))
 
     def calc_time_derivatives(self, context: fx.Context) -> Any:
         return self.state(context) ** 2
 
-    def stop(self, context: fx.Context) -> fx.Terminate:
-        return fx.Terminate("x is 2")
+    def stop(self, context: fx.Context) -> Terminate:
+        return Terminate("x is 2")
 
 
 @pytest.mark.full

@@ -43,8 +43,8 @@ class Tank(fx.LeafSystem):
         self.levels = self.declare_vector_output(
             "levels", 2, self.x, unit="m", element_names=["upper", "lower"]
         )
-        self.declare_discrete_update(self.turn, fx.Periodic(0.5, 0.25))
-        self.declare_unrestricted_update(self.spill, fx.Witness(self.calc_rim, "rising"))
+        self.declare_discrete_update(self.turn, fx.diagrams.Periodic(0.5, 0.25))
+        self.declare_unrestricted_update(self.spill, fx.diagrams.Witness(self.calc_rim, "rising"))
 
     def calc_time_derivatives(self, context: Any) -> Any:
         upper, lower = self.x(context)
@@ -251,11 +251,11 @@ class Watch(fx.LeafSystem):
         super().__init__("watch")
         self.over = self.declare_numeric_parameter("over", 2.0)
         self.seen: list[float] = []
-        self.declare_publish(self.look, fx.Periodic(0.5))
-        self.declare_publish(self.note, fx.Periodic(0.25))
+        self.declare_publish(self.look, fx.diagrams.Periodic(0.5))
+        self.declare_publish(self.note, fx.diagrams.Periodic(0.25))
 
     def look(self, context: Any) -> Any:
-        return fx.Terminate("time is over") if context.time >= self.over(context) else None
+        return fx.diagrams.Terminate("time is over") if context.time >= self.over(context) else None
 
     def note(self, context: Any) -> None:
         self.seen.append(context.time)
@@ -342,7 +342,7 @@ class Counter(fx.LeafSystem):
         super().__init__("counter")
         self.count = self.declare_discrete_state("count", 1)
         self.calls: list[int] = []
-        self.declare_discrete_update(self.tick, fx.Periodic(0.1))
+        self.declare_discrete_update(self.tick, fx.diagrams.Periodic(0.1))
 
     def tick(self, context: Any) -> Any:
         self.calls.append(1)
@@ -365,11 +365,11 @@ class Guard(fx.LeafSystem):
     def __init__(self) -> None:
         super().__init__("guard")
         self.ticks: list[float] = []
-        self.declare_publish(self.look, fx.Periodic(0.5))
+        self.declare_publish(self.look, fx.diagrams.Periodic(0.5))
 
     def look(self, context: Any) -> Any:
         self.ticks.append(context.time)
-        return fx.Terminate("enough") if context.time > 2.0 else None
+        return fx.diagrams.Terminate("enough") if context.time > 2.0 else None
 
 
 class Hidden(fx.LeafSystem):

@@ -15,6 +15,7 @@ import pytest
 
 import flexure as fx
 from examples import compliant_door, dishwasher_door
+from flexure.diagrams import Initialization, Periodic, PerStep, Settling, Terminate
 from flexure.diagrams.checks.errors import FlexureError
 from tests.blocks.forces.contacts.test_sticking_friction import incline
 from tests.blocks.forces.on_joints.test_bearing_friction import pendulum
@@ -62,7 +63,7 @@ def stepped() -> fx.System:
         return {"d": [np.where(x[0] < -0.4, 1.0, off), d[1], d[2]]}
 
     return Actor(
-        Act("discrete", fx.PerStep(), switch),
+        Act("discrete", PerStep(), switch),
         Act(
             "discrete",
             Watch(lambda t, x, d: d[0] - 0.5),
@@ -90,9 +91,9 @@ def pulses() -> fx.System:
 def initialized() -> fx.System:
     """Updates at the start, the discrete one after the unrestricted one."""
     return Actor(
-        Act("discrete", fx.Initialization(), lambda t, x, d: {"d": [x[0], 2.0, d[1] + 1.0]}),
-        Act("unrestricted", fx.Initialization(), lambda t, x, d: {"x": [3.0], "d": [0, 5, 0]}),
-        Act("discrete", fx.Periodic(0.5), lambda t, x, d: {"d": [d[0], d[1], d[2] + x[0]]}),
+        Act("discrete", Initialization(), lambda t, x, d: {"d": [x[0], 2.0, d[1] + 1.0]}),
+        Act("unrestricted", Initialization(), lambda t, x, d: {"x": [3.0], "d": [0, 5, 0]}),
+        Act("discrete", Periodic(0.5), lambda t, x, d: {"d": [d[0], d[1], d[2] + x[0]]}),
     )
 
 
@@ -389,7 +390,7 @@ def undefined_at_first() -> fx.System:
 
 
 def undefined_update() -> fx.System:
-    act = Act("discrete", fx.Periodic(0.5), lambda t, x, d: {"d": [np.sqrt(0.7 - t), d[1], d[2]]})
+    act = Act("discrete", Periodic(0.5), lambda t, x, d: {"d": [np.sqrt(0.7 - t), d[1], d[2]]})
     return Actor(act)
 
 
@@ -423,7 +424,7 @@ def resting() -> fx.System:
 
 
 def unsettled() -> fx.System:
-    return Actor(Act("discrete", fx.Settling(), lambda t, x, d: {"d": [d[0] + 1.0, d[1], d[2]]}))
+    return Actor(Act("discrete", Settling(), lambda t, x, d: {"d": [d[0] + 1.0, d[1], d[2]]}))
 
 
 FAILURES: dict[str, tuple[Callable[[], fx.System], dict[str, Any], str]] = {
@@ -478,9 +479,7 @@ def test_steps_are_shorter_where_events_cannot_be_told_in_long_ones() -> None:
 
 def test_clocks_that_may_end_a_run_count_as_steps_do() -> None:
     """A billion of them ends as fast as a billion of steps."""
-    act = Act(
-        "publish", fx.Periodic(1e-7), lambda t, x, d: fx.Terminate("late") if t > 1e9 else None
-    )
+    act = Act("publish", Periodic(1e-7), lambda t, x, d: Terminate("late") if t > 1e9 else None)
     result = simulate(fx.to_javascript(Actor(act), method="RK45"), tFinal=100.0, budget=1000)
     assert (result["outcome"], result["statistics"]["steps"] < 10) == ("failed", True)
     assert "more than 1000 steps" in result["message"]

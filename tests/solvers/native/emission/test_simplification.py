@@ -134,8 +134,8 @@ class Veiled(fx.LeafSystem):
         self.x = self.declare_continuous_state(z=2)
         self.last = self.declare_discrete_state("last", [0.0])
         self.declare_vector_output("y", 1, self.calc_seen, prerequisites=[self.x])
-        self.declare_discrete_update(self.note, fx.Periodic(0.25))
-        self.declare_discrete_update(self.note, fx.Witness(lambda c: self.calc_seen(c)[0]))
+        self.declare_discrete_update(self.note, fx.diagrams.Periodic(0.25))
+        self.declare_discrete_update(self.note, fx.diagrams.Witness(lambda c: self.calc_seen(c)[0]))
 
     def calc_seen(self, context: Any) -> Any:
         return np.array([[3.0, 0.0]]) @ self.x(context)

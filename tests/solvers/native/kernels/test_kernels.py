@@ -103,7 +103,7 @@ def test_clocks_tick_as_periodic_events_do() -> None:
     for period, offset, time, tick in zip(
         periods.tolist(), offsets.tolist(), times.tolist(), found.tolist(), strict=True
     ):
-        clock = fx.Periodic(period, offset)
+        clock = fx.diagrams.Periodic(period, offset)
         assert tick == clock.next_time(time) == next_tick(period, offset, time) > time
         assert clock.is_due(tick)
         before = next_tick(period, offset, math.nextafter(time, -math.inf))
@@ -130,7 +130,7 @@ def test_triggers_are_those_of_witness_events() -> None:
     compiled = CompiledKernel(run_samples.triggers)
     numbers = [-2.0, -5e-324, -0.0, 0.0, 5e-324, 3.0, math.inf, -math.inf]
     for sign, direction in ((-1, "falling"), (1, "rising"), (0, "either")):
-        witness = fx.Witness(abs, direction)  # type: ignore[arg-type]
+        witness = fx.diagrams.Witness(abs, direction)  # type: ignore[arg-type]
         for before in numbers:
             for after in numbers:
                 expected = witness.triggers(before, after)
@@ -165,7 +165,7 @@ class Watcher(fx.LeafSystem):
     def __init__(self, functions: list[OfTime], direction: Any, kind: str) -> None:
         super().__init__("watcher")
         for function in functions:
-            witness = fx.Witness(partial(self.calc, function), direction)
+            witness = fx.diagrams.Witness(partial(self.calc, function), direction)
             if kind == "publish":
                 self.declare_publish(lambda context: None, witness)
             else:
@@ -316,12 +316,12 @@ class Bouncer(fx.LeafSystem):
         self.d = self.declare_discrete_state("d", [0.0, 0.0])
         self.y = self.declare_vector_output("y", 2, self.x, prerequisites=[self.x])
         self.declare_unrestricted_update(
-            self.bounce, fx.Witness(lambda context: self.x(context)[0], "falling")
+            self.bounce, fx.diagrams.Witness(lambda context: self.x(context)[0], "falling")
         )
         self.declare_discrete_update(
-            self.note, fx.Witness(lambda context: np.sin(9.0 * context.time))
+            self.note, fx.diagrams.Witness(lambda context: np.sin(9.0 * context.time))
         )
-        self.declare_discrete_update(self.tick, fx.Periodic(0.3, 0.1))
+        self.declare_discrete_update(self.tick, fx.diagrams.Periodic(0.3, 0.1))
 
     def calc_time_derivatives(self, context: Any) -> Any:
         _, speed = self.x(context)

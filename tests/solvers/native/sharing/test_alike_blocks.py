@@ -259,8 +259,8 @@ class Sampler(fx.LeafSystem):
         self.held = self.declare_discrete_state("held", [0.0, 0.0])
         self.u = self.declare_vector_input("u", 1)
         self.y = self.declare_vector_output("y", 1, lambda c: -self.gain(c) * self.held(c)[0])
-        self.declare_discrete_update(self.sample, fx.Periodic(0.1))
-        self.declare_unrestricted_update(self.bounce, fx.Witness(lambda c: self.u(c)[0]))
+        self.declare_discrete_update(self.sample, fx.diagrams.Periodic(0.1))
+        self.declare_unrestricted_update(self.bounce, fx.diagrams.Witness(lambda c: self.u(c)[0]))
 
     def sample(self, context: Any) -> dict[Any, Any]:
         return {self.held: [self.u(context)[0], self.held(context)[1]]}

@@ -12,8 +12,8 @@ import pytest
 
 import flexure as fx
 from flexure.diagrams import scalars
+from flexure.diagrams.values.symbolic_values import PARAMETER, Key
 from flexure.solvers.native.programs.program import Program
-from flexure.solvers.tracing.trace import PARAMETER, Key
 from tests.support.native.native import needs_llvmlite
 from tests.support.native.shared_code import (
     derivatives,

@@ -101,7 +101,9 @@ ALIKE: dict[str, Pair] = {
     "copies of containers": twice(lambda: Lag(a=(1, [2.0, {"k": None}]))),
     "copies of containers eight deep": twice(lambda: Lag(a=[[[[[[[[1]]]]]]]])),
     "copies of small arrays": twice(lambda: Lag(a=np.arange(3.0))),
-    "copies of the library's constants": twice(lambda: Lag(a=fx.RectangleSection(0.02, 0.001))),
+    "copies of the library's constants": twice(
+        lambda: Lag(a=fx.sections.RectangleSection(0.02, 0.001))
+    ),
     "other ways to one object": twice(lambda: Lag(a=TABLE)),
     "copies of functions": twice(lambda: Law("a", law(2.0))),
     "copies of partial functions": twice(lambda: Law("a", partial(product, 2.0))),
@@ -127,8 +129,8 @@ UNLIKE: dict[str, Pair] = {
     "objects": twice(lambda: Lag(a=Table(1.0))),
     "a user's constants": twice(lambda: Lag(a=Constants(1.0))),
     "a field of the library's constants": (
-        lambda: Lag(a=fx.RectangleSection(0.02, 0.001)),
-        lambda: Lag(a=fx.RectangleSection(0.02, 0.002)),
+        lambda: Lag(a=fx.sections.RectangleSection(0.02, 0.001)),
+        lambda: Lag(a=fx.sections.RectangleSection(0.02, 0.002)),
     ),
     "objects in containers": twice(lambda: Lag(a=[Table(1.0)])),
     "arrays of objects": twice(lambda: Lag(a=np.array([TABLE]))),

@@ -88,7 +88,9 @@ def test_a_wire_is_round_and_a_notch_as_thick_as_its_neck() -> None:
     builder.add_force_element(
         fx.WireFlexure("wire", end, body, length=0.1, diameter=2e-3, material=STEEL)
     )
-    notch = fx.FilletedNotch(thickness=1e-3, neck_length=4e-3, fillet_radius=2e-3, width=8e-3)
+    notch = fx.sections.FilletedNotch(
+        thickness=1e-3, neck_length=4e-3, fillet_radius=2e-3, width=8e-3
+    )
     builder.add_force_element(
         fx.NotchHinge("hinge", builder.world, body, notch=notch, material=STEEL)
     )
@@ -109,7 +111,7 @@ def test_a_tapered_beam_gets_thinner() -> None:
     builder = fx.PlantBuilder("taper", gravity=(0.0, 0.0, 0.0))
     body = builder.add_body("body", fx.SpatialInertia.point_mass(0.1))
     end = builder.add_frame("end", builder.world, (-0.1, 0.0, 0.0))
-    thick, thin = fx.RectangleSection(0.02, 2e-3), fx.RectangleSection(0.01, 1e-3)
+    thick, thin = fx.sections.RectangleSection(0.02, 2e-3), fx.sections.RectangleSection(0.01, 1e-3)
     builder.add_force_element(
         fx.Beam("beam", end, body, section=thick, end_section=thin, material=STEEL, length=0.1)
     )

@@ -208,8 +208,8 @@ def test_publishes_at_a_jump_see_the_new_output_and_the_states_before() -> None:
 
 @pytest.mark.parametrize("method", [*ADAPTIVE, "rk4"])
 def test_breaks_and_ticks_a_rounding_error_apart_are_all_met(method: str) -> None:
-    third = Clockwork(fx.Periodic(0.3), name="third", kind="discrete")
-    tenth = Clockwork(fx.Periodic(0.1), name="tenth", kind="discrete")
+    third = Clockwork(fx.diagrams.Periodic(0.3), name="third", kind="discrete")
+    tenth = Clockwork(fx.diagrams.Periodic(0.1), name="tenth", kind="discrete")
     pulses = fx.Square("pulses", period=0.2, duty=0.5)
     simulator = fx.Simulator(
         together(chain(pulses, Spy(), name="inner"), third, tenth), **method_options(method)

@@ -49,7 +49,7 @@ def test_all_crossings_of_a_fast_function_are_found_in_long_steps(
 
 
 def test_crossings_of_a_fast_function_are_found_without_continuous_state() -> None:
-    block = Clockwork(fx.Witness(lambda context: math.sin(40.0 * math.pi * context.time)))
+    block = Clockwork(fx.diagrams.Witness(lambda context: math.sin(40.0 * math.pi * context.time)))
     fx.Simulator(block).advance_to(5.01)
     assert block.times == pytest.approx(0.025 * np.arange(1, 201), abs=1e-12)
 
@@ -68,7 +68,7 @@ def test_pulses_are_found_by_looking_often_enough(of_the_witness: bool, compiled
 
         def __init__(self) -> None:
             super().__init__(lambda t, x: [1.0], [0.0])
-            witness = fx.Witness(
+            witness = fx.diagrams.Witness(
                 lambda context: pulse(context.time),
                 max_check_interval=1e-3 if of_the_witness else math.inf,
             )

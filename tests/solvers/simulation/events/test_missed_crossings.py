@@ -59,7 +59,7 @@ class Ball(fx.LeafSystem):
         super().__init__("ball")
         self.to_zero = to_zero
         self.x = self.declare_continuous_state(q=1, v=1, default=[1.0, 0.0])
-        self.declare_unrestricted_update(self.bounce, fx.Witness(self.x.q, "falling"))
+        self.declare_unrestricted_update(self.bounce, fx.diagrams.Witness(self.x.q, "falling"))
 
     def calc_time_derivatives(self, context: Any) -> Any:
         return [self.x.v(context)[0], -9.81]
@@ -116,7 +116,7 @@ class Pause(fx.LeafSystem):
         super().__init__("pause")
         self.x = self.declare_continuous_state(z=1)
         self.since = self.declare_discrete_state("since", -1.0)
-        middle = fx.Witness(lambda context: self.x(context)[0] - 0.5)
+        middle = fx.diagrams.Witness(lambda context: self.x(context)[0] - 0.5)
         self.declare_discrete_update(lambda context: {self.since: context.time}, middle)
 
     def calc_time_derivatives(self, context: Any) -> Any:
@@ -219,7 +219,7 @@ class Clod(fx.LeafSystem):
         self.lies, self.snaps = lies, snaps
         self.x = self.declare_continuous_state(q=1, v=1, default=[1.0, 0.0])
         self.lying = self.declare_discrete_state("lying", 0.0)
-        self.declare_unrestricted_update(self.land, fx.Witness(self.height, "falling"))
+        self.declare_unrestricted_update(self.land, fx.diagrams.Witness(self.height, "falling"))
 
     def height(self, context: Any) -> Any:
         return self.x(context)[0]
@@ -265,7 +265,7 @@ class Passing(fx.LeafSystem):
         super().__init__("passing")
         self.power = power
         self.x = self.declare_continuous_state(z=2, default=[-1.0, 0.0])
-        self.declare_unrestricted_update(self.count, fx.Witness(self.height, "rising"))
+        self.declare_unrestricted_update(self.count, fx.diagrams.Witness(self.height, "rising"))
 
     def height(self, context: Any) -> Any:
         return self.x(context)[0] ** self.power
@@ -297,8 +297,8 @@ class Passer(fx.LeafSystem):
         self.x = self.declare_continuous_state(q=1, v=1, default=[1.0, -1.0])
         self.braked = self.declare_discrete_state("braked", 0.0)
         self.seen: list[float] = []
-        self.declare_publish(self.note, fx.Witness(lambda c: self.x(c)[0], "falling"))
-        brakes = fx.Witness(lambda c: self.x(c)[0] + self.x(c)[1] + 1.0, "falling")
+        self.declare_publish(self.note, fx.diagrams.Witness(lambda c: self.x(c)[0], "falling"))
+        brakes = fx.diagrams.Witness(lambda c: self.x(c)[0] + self.x(c)[1] + 1.0, "falling")
         self.declare_unrestricted_update(self.brake, brakes)
 
     def calc_time_derivatives(self, context: Any) -> Any:
@@ -326,7 +326,7 @@ class Jumping(fx.LeafSystem):
         super().__init__("jumping")
         self.s = self.declare_continuous_state(z=1)
         self.count = self.declare_discrete_state("count", [0.0])
-        self.declare_unrestricted_update(self.change, fx.Witness(self.left, "falling"))
+        self.declare_unrestricted_update(self.change, fx.diagrams.Witness(self.left, "falling"))
 
     def calc_time_derivatives(self, context: Any) -> Any:
         return [1.0]

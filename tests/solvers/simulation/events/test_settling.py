@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import flexure as fx
+from flexure.diagrams import Initialization, Periodic, Settling
 from flexure.diagrams.checks.errors import DeclarationError, ZenoError
 from tests.support.systems.event_systems import Act, Actor, settling
 
@@ -32,8 +33,8 @@ def test_values_settle_before_a_motion_and_not_after_it(compiled: Any) -> None:
 
 @HOW
 def test_a_run_begins_with_values_that_have_settled(compiled: Any) -> None:
-    follow = Act("discrete", fx.Settling(), lambda t, x, d: {"d": [2.0 * x[0], d[1], d[2]]})
-    wait = Act("publish", fx.Initialization(), lambda t, x, d: seen.append(d[0]))
+    follow = Act("discrete", Settling(), lambda t, x, d: {"d": [2.0 * x[0], d[1], d[2]]})
+    wait = Act("publish", Initialization(), lambda t, x, d: seen.append(d[0]))
     seen: list[float] = []
     actor = Actor(follow, wait, start=[1.5], rate=lambda t, x, d: [d[0]])
     result = fx.simulate(actor, 1.0, compiled=compiled)
@@ -44,8 +45,8 @@ def test_a_run_begins_with_values_that_have_settled(compiled: Any) -> None:
 @HOW
 def test_all_settling_updates_see_the_same_values_in_each_round(compiled: Any) -> None:
     swap = (
-        Act("unrestricted", fx.Settling(), lambda t, x, d: {"x": [max_of(d[0] - 1.0)]}),
-        Act("unrestricted", fx.Settling(), lambda t, x, d: {"d": [d[0], d[1], x[0]]}),
+        Act("unrestricted", Settling(), lambda t, x, d: {"x": [max_of(d[0] - 1.0)]}),
+        Act("unrestricted", Settling(), lambda t, x, d: {"d": [d[0], d[1], x[0]]}),
     )
 
     def max_of(value: Any) -> Any:
@@ -60,8 +61,8 @@ def test_all_settling_updates_see_the_same_values_in_each_round(compiled: Any) -
 def test_a_record_has_times_twice_where_settling_changes_a_value_and_else_once(
     compiled: Any,
 ) -> None:
-    follow = Act("discrete", fx.Settling(), lambda t, x, d: {"d": [d[1], d[1], d[2]]})
-    tick = Act("discrete", fx.Periodic(0.3), lambda t, x, d: {"d": [d[0], t > 0.5, d[2]]})
+    follow = Act("discrete", Settling(), lambda t, x, d: {"d": [d[1], d[1], d[2]]})
+    tick = Act("discrete", Periodic(0.3), lambda t, x, d: {"d": [d[0], t > 0.5, d[2]]})
     result = fx.simulate(Actor(follow, tick), 1.0, compiled=compiled)
     assert result.time[1:][np.diff(result.time) == 0.0].tolist() == [0.6]
 
@@ -69,8 +70,8 @@ def test_a_record_has_times_twice_where_settling_changes_a_value_and_else_once(
 @HOW
 def test_values_that_never_settle_end_the_run_with_the_name_of_the_update(compiled: Any) -> None:
     acts = [
-        Act("discrete", fx.Settling(), lambda t, x, d: {"d": [d[0] + d[1], d[1], d[2]]}),
-        Act("discrete", fx.Periodic(0.5, 0.5), lambda t, x, d: {"d": [d[0], 1.0, d[2]]}),
+        Act("discrete", Settling(), lambda t, x, d: {"d": [d[0] + d[1], d[1], d[2]]}),
+        Act("discrete", Periodic(0.5, 0.5), lambda t, x, d: {"d": [d[0], 1.0, d[2]]}),
     ]
     simulator = fx.Simulator(Actor(*acts), compiled=compiled)
     with pytest.raises(ZenoError, match=r"go on to change values: 'actor\.handle'") as caught:
@@ -81,4 +82,4 @@ def test_values_that_never_settle_end_the_run_with_the_name_of_the_update(compil
 
 def test_publishes_have_nothing_to_settle() -> None:
     with pytest.raises(DeclarationError, match="an update"):
-        Actor(Act("publish", fx.Settling(), lambda t, x, d: None))
+        Actor(Act("publish", Settling(), lambda t, x, d: None))

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import flexure as fx
+from flexure.diagrams import Periodic, Witness
 from flexure.solvers.integration.methods.methods import METHOD_NAMES
 from flexure.solvers.native.programs.method_programs import METHODS
 from tests.support.native.native import needs_llvmlite
@@ -58,7 +59,7 @@ def test_simultaneous_events_of_two_blocks_see_each_others_old_values() -> None:
             self.u = self.declare_vector_input("u", 1)
             self.x = self.declare_discrete_state("x", start)
             self.y = self.declare_vector_output("y", 1, self.x, prerequisites=[self.x])
-            self.declare_discrete_update(self.take, fx.Witness(lambda context: context.time - 0.5))
+            self.declare_discrete_update(self.take, Witness(lambda context: context.time - 0.5))
 
         def take(self, context: Any) -> Any:
             return {self.x: self.u(context)}
@@ -90,8 +91,8 @@ class _Tally(fx.LeafSystem):
         self.due = self.declare_numeric_parameter("due", 0.4)
         self.n = self.declare_discrete_state("ticks", 0.0)
         self.m = self.declare_discrete_state("events", 0.0)
-        self.declare_discrete_update(self.tick, fx.Periodic(0.1, 0.1))
-        self.declare_discrete_update(self.cross, fx.Witness(self.watch, "rising"))
+        self.declare_discrete_update(self.tick, Periodic(0.1, 0.1))
+        self.declare_discrete_update(self.cross, Witness(self.watch, "rising"))
 
     def calc_time_derivatives(self, context: Any) -> Any:
         return [1.0]
@@ -126,9 +127,9 @@ def test_no_event_is_lost_where_a_zero_meets_a_tick(method: str, compiled: Any) 
 
 
 def test_an_event_at_the_instant_of_a_tick_runs_together_with_it() -> None:
-    tick = Clockwork(fx.Periodic(0.5), count_up, kind="discrete", name="tick")
+    tick = Clockwork(Periodic(0.5), count_up, kind="discrete", name="tick")
     event = Clockwork(
-        fx.Witness(lambda context: context.time - 0.5), count_up, kind="discrete", name="event"
+        Witness(lambda context: context.time - 0.5), count_up, kind="discrete", name="event"
     )
     simulator = fx.Simulator(together(tick, event, clock(lambda x: 1.0)))
     simulator.advance_to(0.5)
@@ -147,10 +148,10 @@ def test_ticks_may_be_as_close_together_as_floating_point_numbers(
 ) -> None:
     moment = gap * math.ulp(0.0)
     # One function changes its sign between the ticks, the other one long after.
-    soon = Clockwork(fx.Witness(lambda c: np.where(c.time > 0.0, 1.0, -1.0)), name="soon")
-    late = Clockwork(fx.Witness(lambda c: c.time - 0.3), name="late")
+    soon = Clockwork(Witness(lambda c: np.where(c.time > 0.0, 1.0, -1.0)), name="soon")
+    late = Clockwork(Witness(lambda c: c.time - 0.3), name="late")
     counters = [
-        Clockwork(fx.Periodic(1.0, offset), count_up, kind="discrete", name=name)
+        Clockwork(Periodic(1.0, offset), count_up, kind="discrete", name=name)
         for name, offset in {"first": 0.0, "second": moment}.items()
     ]
     motion = [Flow(lambda t, x: [1.0], [0.0])] if moving else []
@@ -175,8 +176,8 @@ def test_an_event_may_cause_another_one_a_moment_later() -> None:
             self.moving = self.declare_discrete_state("moving", 0.0)
             self.y = self.declare_vector_output("y", 1, self.x, prerequisites=[self.x])
             self.times: list[float] = []
-            started = fx.Witness(lambda context: self.u(context)[0] - 1.0, "rising")
-            arrived = fx.Witness(lambda context: self.x(context)[0] - 1.0, "rising")
+            started = Witness(lambda context: self.u(context)[0] - 1.0, "rising")
+            arrived = Witness(lambda context: self.x(context)[0] - 1.0, "rising")
             self.declare_discrete_update(lambda context: {self.moving: 1.0}, started)
             self.declare_publish(lambda context: self.times.append(context.time), arrived)
 

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import flexure as fx
+from flexure.diagrams import Witness
 from flexure.diagrams.checks.errors import (
     DeclarationError,
     EvaluationError,
@@ -103,14 +104,14 @@ def test_touching_zero_from_above_is_at_most_one_falling_event() -> None:
 
 
 def test_a_function_of_time_alone_is_watched_without_continuous_state() -> None:
-    block = Clockwork(fx.Witness(lambda context: (context.time - 0.25) * (context.time - 0.75)))
+    block = Clockwork(Witness(lambda context: (context.time - 0.25) * (context.time - 0.75)))
     simulator = fx.Simulator(block)
     simulator.advance_to(1.0)
     assert block.times == pytest.approx([0.25, 0.75], abs=ROUNDING)
 
 
 def test_without_continuous_state_the_longest_step_bounds_the_search() -> None:
-    block = Clockwork(fx.Witness(lambda context: math.sin(math.pi * context.time)))
+    block = Clockwork(Witness(lambda context: math.sin(math.pi * context.time)))
     simulator = fx.Simulator(block, max_step=0.3)
     simulator.advance_to(10.5)
     assert block.times == pytest.approx(np.arange(1.0, 11.0), abs=1e-12)
@@ -198,7 +199,7 @@ def test_without_isolation_events_take_place_at_the_ends_of_steps() -> None:
 
 
 def test_without_isolation_a_function_of_time_is_looked_at_where_time_stops() -> None:
-    block = Clockwork(fx.Witness(lambda context: context.time - 0.3))
+    block = Clockwork(Witness(lambda context: context.time - 0.3))
     fx.Simulator(block, max_step=0.25, isolate=False).advance_to(1.0)
     assert block.times == [0.5]
 
@@ -209,7 +210,7 @@ def test_without_isolation_a_function_of_time_is_looked_at_where_time_stops() ->
 @pytest.mark.parametrize("moving", [False, True], ids=["without motion", "with motion"])
 @pytest.mark.parametrize("bad", [math.nan, math.inf, [1.0, 2.0], None])
 def test_a_witness_function_that_is_no_finite_number(bad: Any, moving: bool) -> None:
-    block = Clockwork(fx.Witness(lambda context: 1.0 if context.time <= 0.5 else bad))
+    block = Clockwork(Witness(lambda context: 1.0 if context.time <= 0.5 else bad))
     simulator = fx.Simulator(together(block, clock(lambda x: 1.0)) if moving else block)
     with pytest.raises(
         NonFiniteError, match=r"witness function of '.*clockwork\.run' at t = "
@@ -226,7 +227,7 @@ def test_a_witness_function_that_raises_is_named(moving: bool) -> None:
     def fail(context: Any) -> Any:
         return 1.0 / (context.time <= 0.5)
 
-    block = Clockwork(fx.Witness(fail))
+    block = Clockwork(Witness(fail))
     simulator = fx.Simulator(together(block, clock(lambda x: 1.0)) if moving else block)
     with pytest.raises(ZeroDivisionError) as caught:
         simulator.advance_to(1.0)
@@ -238,7 +239,7 @@ def test_a_witness_function_that_raises_is_named(moving: bool) -> None:
 @pytest.mark.parametrize("moving", [False, True], ids=["without motion", "with motion"])
 @pytest.mark.parametrize("bad", [1.0 + 2.0j, np.complex128(1.0), "abc", "1.0", b"1", [[1.0], []]])
 def test_a_witness_function_that_is_no_real_number(bad: Any, moving: bool) -> None:
-    block = Clockwork(fx.Witness(lambda context: 1.0 if context.time <= 0.5 else bad))
+    block = Clockwork(Witness(lambda context: 1.0 if context.time <= 0.5 else bad))
     simulator = fx.Simulator(together(block, clock(lambda x: 1.0)) if moving else block)
     with pytest.raises(
         EvaluationError, match=r"witness function of '.*clockwork\.run' at t = .*one"
@@ -252,7 +253,7 @@ def test_the_longest_time_between_two_looks_is_a_positive_number(value: Any) -> 
     with pytest.raises(ValueRefusedError, match="max_check_interval"):
         fx.Simulator(clock(lambda x: x), max_check_interval=value)
     with pytest.raises(DeclarationError, match="max_check_interval"):
-        fx.Witness(abs, max_check_interval=value)
+        Witness(abs, max_check_interval=value)
 
 
 # How they are evaluated --------------------------------------------------------------------------

@@ -73,7 +73,7 @@ def test_a_ball_that_is_put_to_rest_comes_to_rest() -> None:
             super().__init__("ball")
             self.x = self.declare_continuous_state(q=1, v=1, default=[1.0, 0.0])
             self.falling = self.declare_discrete_state("falling", 1.0)
-            self.declare_unrestricted_update(self.bounce, fx.Witness(self.x.q, "falling"))
+            self.declare_unrestricted_update(self.bounce, fx.diagrams.Witness(self.x.q, "falling"))
 
         def calc_time_derivatives(self, context: Any) -> Any:
             return self.falling(context) * [self.x.v(context)[0], -9.81]
@@ -101,7 +101,7 @@ def test_a_relay_without_hysteresis_ends_in_an_error(method: str) -> None:
             super().__init__("relay")
             self.x = self.declare_continuous_state(z=1, default=[1.0])
             self.sign = self.declare_discrete_state("sign", 1.0)
-            margin = fx.Witness(
+            margin = fx.diagrams.Witness(
                 lambda context: (self.x(context) * self.sign(context))[0], "falling"
             )
             self.declare_discrete_update(lambda context: {self.sign: -self.sign(context)}, margin)

@@ -37,7 +37,7 @@ class Swing(fx.LeafSystem):
         self.u = self.declare_vector_input("u", 1)
         self.y = self.declare_vector_output("y", 1, self.x.q, prerequisites=[self.x])
         self.declare_discrete_update(
-            self.count, fx.Witness(lambda context: self.x(context)[1], "falling")
+            self.count, fx.diagrams.Witness(lambda context: self.x(context)[1], "falling")
         )
 
     def calc_time_derivatives(self, context: Any) -> Any:

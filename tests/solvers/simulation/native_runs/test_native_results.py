@@ -140,7 +140,7 @@ def test_simulators_of_one_system_run_in_threads() -> None:
 def test_the_interrupt_key_leaves_a_native_run_where_it_is() -> None:
     """The history ends where the context is, and the run goes on from there."""
     simulator = fx.Simulator(
-        together(Oscillator(), Actor(Act("discrete", fx.Periodic(0.001), noting))),
+        together(Oscillator(), Actor(Act("discrete", fx.diagrams.Periodic(0.001), noting))),
         method="RK45",
         compiled="native",
         record=True,

@@ -204,7 +204,7 @@ def stopped_by(trigger: Any, verdict: Callable[[float], Any], **log: Any) -> fx.
         fx.VectorLog("log", 2, **(log or {"period": 0.03})),
         Actor(
             Act("publish", trigger, lambda t, x, d: verdict(t)),
-            Act("discrete", fx.Periodic(0.1), noting),
+            Act("discrete", fx.diagrams.Periodic(0.1), noting),
             rate=lambda t, x, d: 1.0,
             start=[0.0],
         ),
@@ -213,8 +213,8 @@ def stopped_by(trigger: Any, verdict: Callable[[float], Any], **log: Any) -> fx.
     return builder.build()
 
 
-def late(t: float) -> fx.Terminate | None:
-    return fx.Terminate("it is late") if t > 0.8 else None
+def late(t: float) -> fx.diagrams.Terminate | None:
+    return fx.diagrams.Terminate("it is late") if t > 0.8 else None
 
 
 def failing(t: float) -> None:
@@ -228,9 +228,9 @@ def interrupting(t: float) -> None:
 
 
 PUBLISHES: dict[str, Any] = {
-    "at a tick of its own": fx.Periodic(0.07),
-    "at a tick of updates": fx.Periodic(0.3),
-    "at every step": fx.PerStep(),
+    "at a tick of its own": fx.diagrams.Periodic(0.07),
+    "at a tick of updates": fx.diagrams.Periodic(0.3),
+    "at every step": fx.diagrams.PerStep(),
     "at a crossing": Watch(lambda t, x, d: np.sin(10.0 * t)),
 }
 every_publish = pytest.mark.parametrize("trigger", PUBLISHES.values(), ids=PUBLISHES)
@@ -242,7 +242,7 @@ every_publish = pytest.mark.parametrize("trigger", PUBLISHES.values(), ids=PUBLI
 def test_a_publish_ends_the_run(name: str, log: dict[str, Any], method: str) -> None:
     trigger = PUBLISHES[name]
     native = native_like_interpreted(lambda: stopped_by(trigger, late, **log), method=method)
-    assert native.termination == fx.Terminate("it is late")
+    assert native.termination == fx.diagrams.Terminate("it is late")
     assert 0.8 < native.context.time < 1.3
 
 
@@ -270,7 +270,7 @@ def test_after_a_publish_that_ended_a_run_another_one_goes_on(trigger: Any, verd
 
 @pytest.mark.usefixtures("interruptible")
 def test_the_interrupt_key_pressed_while_a_publish_ends_the_run_is_not_lost() -> None:
-    system = stopped_by(fx.Periodic(0.07), late)
+    system = stopped_by(fx.diagrams.Periodic(0.07), late)
     simulator = fx.Simulator(system, method="RK45", compiled="native", record=True)
     simulator.initialize()
     loop = compiled_loop(simulator, "RK45")
@@ -285,7 +285,7 @@ def test_the_interrupt_key_pressed_while_a_publish_ends_the_run_is_not_lost() ->
     loop.call = pressed_at_the_end
     with pytest.raises(KeyboardInterrupt):
         simulator.advance_to(2.0)
-    assert simulator.termination == fx.Terminate("it is late")
+    assert simulator.termination == fx.diagrams.Terminate("it is late")
     assert simulator.history is not None
     assert simulator.history.end == simulator.context.time == 12.0 * 0.07
 
@@ -299,8 +299,8 @@ def test_publishes_of_one_instant_run_in_the_order_of_the_blocks() -> None:
 
         triggers = {
             "crossing": Watch(lambda t, x, d: t - 0.5),
-            "tick": fx.Periodic(0.25),
-            "step": fx.PerStep(),
+            "tick": fx.diagrams.Periodic(0.25),
+            "step": fx.diagrams.PerStep(),
         }
         blocks = [
             Actor(*(Act("publish", each, note(f"{name} {label}")) for label, each in some))
@@ -324,7 +324,7 @@ def test_publishes_of_one_instant_run_in_the_order_of_the_blocks() -> None:
 @pytest.mark.parametrize("verdict", [failing, interrupting])
 def test_what_a_publish_raises_comes_out_with_the_same_text(verdict: Any) -> None:
     def errors(compiled: Any) -> tuple[BaseException, list[str]]:
-        system = stopped_by(fx.Periodic(0.07), verdict)
+        system = stopped_by(fx.diagrams.Periodic(0.07), verdict)
         with pytest.raises((ValueError, KeyboardInterrupt)) as caught:
             fx.simulate(system, 2.0, method="RK45", compiled=compiled)
         error: Any = caught.value

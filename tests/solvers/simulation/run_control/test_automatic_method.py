@@ -112,7 +112,7 @@ def test_stiffness_that_appears_during_the_run_changes_the_method(
     watched: bool, ticking: bool
 ) -> None:
     flow = stiff_from(2.0)
-    tick = Clockwork(fx.Periodic(0.5), count_up, kind="discrete")
+    tick = Clockwork(fx.diagrams.Periodic(0.5), count_up, kind="discrete")
     simulator = fx.Simulator(
         together(flow, *([tick] if ticking else [])),
         monitor=(lambda context: None) if watched else None,

@@ -29,7 +29,7 @@ class Swing(fx.LeafSystem):
         self.x = self.declare_continuous_state(q=1, v=1, default=[1.0, 0.0])
         if press is not None:
             self.press = press
-            self.declare_publish(self.log, fx.Periodic(0.5))
+            self.declare_publish(self.log, fx.diagrams.Periodic(0.5))
 
     def calc_time_derivatives(self, context: Any) -> Any:
         q, v = self.x(context)

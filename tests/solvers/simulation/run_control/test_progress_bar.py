@@ -79,7 +79,7 @@ def test_a_long_motion_is_shown_while_it_lasts(terminal: Terminal, tqdm: bool) -
 
 @pytest.mark.usefixtures("always")
 def test_a_diagram_without_continuous_state_is_shown_too(terminal: Terminal, tqdm: bool) -> None:
-    block = Clockwork(fx.Periodic(1.0), count_up, kind="discrete")
+    block = Clockwork(fx.diagrams.Periodic(1.0), count_up, kind="discrete")
     fx.Simulator(block, progress=True).advance_to(4.0)
     for share in ("2.0/4.0", "3.0/4.0") if tqdm else ("50%", "75%"):
         assert share in terminal.getvalue()

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import flexure as fx
+from flexure.diagrams import Initialization, Periodic, Terminate, Witness
 from flexure.diagrams.values.events import Trigger
 from tests.support.systems.simulation import Clockwork, Flow, count_up, together
 from tests.support.tiers import for_each
@@ -39,9 +40,9 @@ def test_the_monitor_sees_the_root_context_at_the_start_and_after_every_step() -
     assert len(times) == 1 + simulator.statistics.steps
 
 
-def end_from(time: float) -> Callable[[Any, float], fx.Terminate | None]:
-    def act(context: Any, count: float) -> fx.Terminate | None:
-        return fx.Terminate("enough") if context.time >= time else None
+def end_from(time: float) -> Callable[[Any, float], Terminate | None]:
+    def act(context: Any, count: float) -> Terminate | None:
+        return Terminate("enough") if context.time >= time else None
 
     return act
 
@@ -49,11 +50,11 @@ def end_from(time: float) -> Callable[[Any, float], fx.Terminate | None]:
 @for_each(
     ("trigger", "end"),
     [
-        (fx.Initialization(), 0.0),
-        (fx.Periodic(0.25), 0.5),
-        (fx.Periodic(0.25, 0.1), 0.6),
-        (fx.Witness(lambda context: context.time - 0.75), 0.75),
-        (fx.Periodic(2.0, 2.0), 2.0),
+        (Initialization(), 0.0),
+        (Periodic(0.25), 0.5),
+        (Periodic(0.25, 0.1), 0.6),
+        (Witness(lambda context: context.time - 0.75), 0.75),
+        (Periodic(2.0, 2.0), 2.0),
     ],
 )
 @for_each("moving", [False, True])
@@ -61,12 +62,12 @@ def end_from(time: float) -> Callable[[Any, float], fx.Terminate | None]:
 def test_a_publish_that_terminates_ends_the_run_at_its_instant(
     trigger: Trigger, end: float, moving: bool, watched: bool
 ) -> None:
-    start = 0.0 if isinstance(trigger, fx.Initialization) else 0.4
+    start = 0.0 if isinstance(trigger, Initialization) else 0.4
     block = Clockwork(trigger, end_from(start))
     system = together(block, decay()) if moving else block
     simulator = fx.Simulator(system, monitor=(lambda context: None) if watched else None)
     simulator.advance_to(2.0)
-    assert simulator.termination == fx.Terminate("enough")
+    assert simulator.termination == Terminate("enough")
     assert simulator.terminated_by is not None
     assert simulator.terminated_by.endswith("clockwork.run")
     assert simulator.context.time == end
@@ -78,7 +79,7 @@ def test_a_publish_that_terminates_ends_the_run_at_its_instant(
 
 @pytest.mark.parametrize("moving", [False, True], ids=["without motion", "with motion"])
 def test_a_run_goes_on_after_its_termination(moving: bool) -> None:
-    block = Clockwork(fx.Periodic(0.25), end_from(0.5))
+    block = Clockwork(Periodic(0.25), end_from(0.5))
     simulator = fx.Simulator(together(block, decay()) if moving else block)
     ends = []
     for _ in range(3):
@@ -100,8 +101,8 @@ def test_a_monitor_that_terminates_ends_the_run(time: float) -> None:
 
 
 def test_the_updates_of_the_instant_of_termination_stay_pending() -> None:
-    stop = Clockwork(fx.Periodic(0.5), end_from(0.5), name="stop")
-    counter = Clockwork(fx.Periodic(0.5), count_up, kind="discrete", name="counter")
+    stop = Clockwork(Periodic(0.5), end_from(0.5), name="stop")
+    counter = Clockwork(Periodic(0.5), count_up, kind="discrete", name="counter")
     simulator = fx.Simulator(together(stop, counter, decay()))
     simulator.advance_to(2.0)
     assert counter.times == [0.0]
@@ -110,7 +111,7 @@ def test_the_updates_of_the_instant_of_termination_stay_pending() -> None:
 
 
 def test_of_two_terminations_at_one_instant_the_first_is_reported() -> None:
-    blocks = [Clockwork(fx.Periodic(0.5), end_from(0.5), name=name) for name in ("first", "second")]
+    blocks = [Clockwork(Periodic(0.5), end_from(0.5), name=name) for name in ("first", "second")]
     simulator = fx.Simulator(together(*blocks))
     simulator.advance_to(1.0)
     assert simulator.terminated_by == "first.run"
@@ -131,7 +132,7 @@ def test_an_update_that_raised_is_still_due(kind: Any, moving: bool) -> None:
             raise RuntimeError("not yet")
         return count + 1.0
 
-    block = Clockwork(fx.Periodic(0.25), fail_once, kind=kind)
+    block = Clockwork(Periodic(0.25), fail_once, kind=kind)
     simulator = fx.Simulator(together(block, decay()) if moving else block)
     with pytest.raises(RuntimeError, match="not yet") as caught:
         simulator.advance_to(1.0)
@@ -152,8 +153,8 @@ def test_of_two_phases_only_the_one_that_failed_is_repeated() -> None:
             raise RuntimeError
         return count + 1.0
 
-    first = Clockwork(fx.Periodic(0.5), count_up, kind="unrestricted", name="first")
-    second = Clockwork(fx.Periodic(0.5), fail_once, kind="discrete", name="second")
+    first = Clockwork(Periodic(0.5), count_up, kind="unrestricted", name="first")
+    second = Clockwork(Periodic(0.5), fail_once, kind="discrete", name="second")
     simulator = fx.Simulator(together(first, second))
     with pytest.raises(RuntimeError):
         simulator.advance_to(0.25)
@@ -167,7 +168,7 @@ def test_a_publish_that_raised_leaves_the_context_at_its_instant() -> None:
         if context.time == 0.5:
             raise RuntimeError
 
-    block = Clockwork(fx.Periodic(0.25), fail)
+    block = Clockwork(Periodic(0.25), fail)
     simulator = fx.Simulator(together(block, decay()), rtol=1e-9)
     with pytest.raises(RuntimeError):
         simulator.advance_to(1.0)

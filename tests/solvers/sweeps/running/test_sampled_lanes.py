@@ -87,8 +87,8 @@ class TwoRates(fx.LeafSystem):
         self.x = self.declare_continuous_state(z=1, default=[1.0])
         self.count = self.declare_discrete_state("count", default=[0.3])
         self.y = self.declare_vector_output("y", 1, self.x, prerequisites=[self.x])
-        self.declare_discrete_update(self.add, fx.Periodic(0.1))
-        self.declare_unrestricted_update(self.kick, fx.Periodic(0.3, offset=0.1))
+        self.declare_discrete_update(self.add, fx.diagrams.Periodic(0.1))
+        self.declare_unrestricted_update(self.kick, fx.diagrams.Periodic(0.3, offset=0.1))
 
     def calc_time_derivatives(self, context: Any) -> Any:
         return -self.x(context)

@@ -38,7 +38,7 @@ def noisy_loop() -> fx.System:
 def stiff_at_times() -> fx.System:
     """An update makes the block stiff, so that the method changes in the midst of a run."""
     return Actor(
-        Act("discrete", fx.Periodic(0.4), lambda t, x, d: {"d": [d[0] + 1.0, 1e5, t]}),
+        Act("discrete", fx.diagrams.Periodic(0.4), lambda t, x, d: {"d": [d[0] + 1.0, 1e5, t]}),
         Act("discrete", Watch(lambda t, x, d: x[0] - 0.5), noting),
         rate=lambda t, x, d: [x[1], -(1.0 + d[1]) * (x[1] - np.cos(t * x[0]))],
         start=[1.0, 0.0],
@@ -49,15 +49,15 @@ def ended_by_a_publish() -> fx.System:
     """Some runs end before their time."""
     return together(
         Actor(
-            Act("publish", fx.Periodic(0.13), lambda t, x, d: _ended(x)),
-            Act("discrete", fx.Periodic(0.1), noting),
+            Act("publish", fx.diagrams.Periodic(0.13), lambda t, x, d: _ended(x)),
+            Act("discrete", fx.diagrams.Periodic(0.1), noting),
         ),
         Oscillator(),
     )
 
 
 def _ended(x: Any) -> Any:
-    return fx.Terminate("far enough") if x[0] < 0.4 else None
+    return fx.diagrams.Terminate("far enough") if x[0] < 0.4 else None
 
 
 WITH_EVENTS: dict[str, Callable[[], fx.System]] = {
@@ -92,7 +92,7 @@ def test_a_run_is_that_of_a_simulator_of_its_own_whatever_ran_before(name: str) 
     options: dict[str, Any] = {"signals": [*ports, *states], "times": times}
     for threads in (1, 2):
         each = [contexts[k] for k in order]
-        sweep = fx.simulate_many(system, 1.2, each, threads=threads, **options)
+        sweep = fx.simulate_many(system, each, 1.2, threads=threads, **options)
         assert sweep.how.startswith("one ")
         for k, result in enumerate(results[j] for j in order):
             assert sweep.steps[k] == result.statistics.steps

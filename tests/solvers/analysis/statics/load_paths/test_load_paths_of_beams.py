@@ -27,7 +27,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:.*holds in a plane:UserWarning")
 FloatArray = npt.NDArray[np.float64]
 
 #: E I_z = 1, so slender that it neither stretches nor shears.
-SLENDER = fx.GeneralSection(
+SLENDER = fx.sections.GeneralSection(
     area=1e6,
     second_moment_y=1.0,
     second_moment_z=1.0,
@@ -47,7 +47,7 @@ def add_beam(
     first: fx.Body,
     corners: FloatArray,
     last: fx.Body | None,
-    section: fx.Section = SLENDER,
+    section: fx.sections.Section = SLENDER,
     material: fx.Material = MATERIAL,
 ) -> list[fx.Body]:
     """Add beams from corner to corner of a line, with a planar body at each but the first."""
@@ -198,7 +198,7 @@ def test_lees_frame_snaps_through_and_back_like_the_elastica() -> None:
 # framework with finite deflections, Quarterly Journal of Mechanics and Applied Mathematics 17,
 # 1964, in inches and pounds: two inclined members, clamped at their feet, are joined rigidly.
 SPAN, RISE = 12.943, 0.386
-STRIP = fx.RectangleSection(width=0.753, thickness=0.243)
+STRIP = fx.sections.RectangleSection(width=0.753, thickness=0.243)
 ALUMINUM = fx.Material(10.3e6, poissons_ratio=0.3, density=1.0)
 
 

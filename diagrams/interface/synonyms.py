@@ -82,7 +82,8 @@ RateLimiter(..., period=): DiscreteRateLimiter
 Relay: Hysteresis Schmitt OnOff BangBang Comparator
 Quantizer: Quantize Encoder Rounding ADC
 LookupTable: Lookup LUT Lookup1D LookupTable1D nDLookupTable InterpolatedTable Interp1d interp1d
-Log: Scope LogOutput LogVectorOutput VectorLogSink Logger ToWorkspace Sink Recorder SignalLogger
+results.Log: Scope LogOutput LogVectorOutput VectorLogSink Logger ToWorkspace Sink Recorder
+results.Log: SignalLogger
 VectorLog: LogVector VectorLogger
 Printer: Display Print
 StopWhen: StopSimulation Stop Assertion
@@ -160,7 +161,7 @@ BearingFriction: JournalFriction LoadDependentFriction
 LinearBushingRollPitchYaw: Bushing RollPitchYawBushing
 LinearBushing: BushingElement SixDofSpring RigidBodySpringDamper
 DoorHingeConfig: HingeConfig
-Witness: WitnessFunction
+diagrams.Witness: WitnessFunction
 Contact: ContactElement ContactForce PointContact HuntCrossley
 ContactGroup: ContactPairs BroadPhase
 RigidStop: Impact Restitution
@@ -171,13 +172,13 @@ WireFlexure: Wire WireSpring Rod
 NotchHinge: CircularHinge FlexureHinge CircularFlexure
 CrossPivot: CrossedFlexure CrossFlexurePivot CrossHinge
 ParallelGuide: ParallelogramFlexure ParallelFlexure LinearGuide
-GearPair: Gear GearJoint GearCoupler SimpleGear
-Coupling: CoordinateCoupler JointCoupling MimicJoint
-DistanceConstraint: Distance RodConstraint ObjectConnectorDistance
-PrescribedMotion: MotionConstraint CoordinateConstraint PrescribedJoint
-RollingDisk: RollingDiscPenalty RollingWheel Wheel
+constraints.GearPair: Gear GearJoint GearCoupler SimpleGear
+constraints.Coupling: CoordinateCoupler JointCoupling MimicJoint
+constraints.DistanceConstraint: Distance RodConstraint ObjectConnectorDistance
+constraints.PrescribedMotion: MotionConstraint CoordinateConstraint PrescribedJoint
+constraints.RollingDisk: RollingDiscPenalty RollingWheel Wheel
 InverseDynamics: InverseDynamicsController ComputedTorque
-Actuator: JointActuator Motor Torque
+kinds.Actuator: JointActuator Motor Torque
 Context.clone: Clone
 errors.FlexureError: Error FlexureException
 animate: Animation MeshcatVisualizer animation Visualizer Meshcat
@@ -207,5 +208,3 @@ SYNONYMS = {
     for here, _, words in [line.rpartition(": ")]
     for word in words.split()
 }
-
-__all__ = ["SYNONYMS"]
