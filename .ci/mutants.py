@@ -41,7 +41,7 @@ SLOWER = 4.0  # times as long, and a minute more: then a change counts as notice
 MODULES: dict[str, tuple[list[str], list[str]]] = {
     "pace": (
         [
-            "solvers/integration/guard/progress_kernel.py",
+            "solvers/integration/guard/progress_limits.py",
             "solvers/integration/guard/progress_limits.py",
         ],
         [
@@ -145,7 +145,7 @@ MODULES: dict[str, tuple[list[str], list[str]]] = {
         ],
     ),
     "carried_step": (
-        ["solvers/integration/guard/progress_kernel.py"],
+        ["solvers/integration/guard/progress_limits.py"],
         ["solvers/integration/test_resumed_step.py"],
     ),
     "agreement": (

@@ -6,8 +6,16 @@ from argparse import ArgumentParser, RawDescriptionHelpFormatter
 from typing import Any, NoReturn
 
 from flexure import __doc__ as summary, __version__
-from flexure.commands.arguments.call_texts import DrawAction, axis, calls
-from flexure.commands.arguments.value_texts import assignment, names, number, span, tolerance
+from flexure.commands.arguments.call_texts import (
+    DrawAction,
+    assignment,
+    axis,
+    calls,
+    names,
+    number,
+    span,
+    tolerance,
+)
 from flexure.solvers.integration.methods.methods import METHOD_NAMES
 
 _EPILOG = """\

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from flexure.commands.arguments.metric_texts import metrics_of
 from flexure.commands.arguments.model_files import Model, load_model
+from flexure.commands.arguments.plan_texts import metrics_of
 from flexure.commands.command_output import Report
 from flexure.commands.parser import integration_options
 from flexure.diagrams.values.tables import Table

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from flexure.commands import DONE, FINDINGS
-from flexure.commands.arguments.metric_texts import metrics_of
 from flexure.commands.arguments.model_files import load_model
-from flexure.commands.arguments.plan_texts import plan_of
+from flexure.commands.arguments.plan_texts import metrics_of, plan_of
 from flexure.commands.command_output import Report
 from flexure.commands.parser import integration_options
 from flexure.diagrams.checks.errors import ValueRefusedError

@@ -36,7 +36,7 @@ from flexure.solvers.live_runs.schedule import Clock, Schedule
 from flexure.solvers.simulation.simulator import Simulator
 
 if TYPE_CHECKING:
-    from flexure.solvers.live_runs.connections.software import Software
+    from flexure.solvers.live_runs.connections.wiring import Software
     from flexure.solvers.live_runs.live_page import LivePage
 
 _elders = Elders()  # collections pass over what is older than the runs that go on

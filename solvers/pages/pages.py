@@ -28,9 +28,8 @@ from flexure.diagrams.values.arrays import as_number, bounded
 from flexure.diagrams.values.parameters import NumericParameter
 from flexure.solvers.analysis.statics.load_paths.load_path import LoadPath
 from flexure.solvers.export.javascript.javascript_model import JavaScriptModel, to_javascript
-from flexure.solvers.pages.diagram_data import diagram_data
+from flexure.solvers.pages.diagram_data import Look, diagram_data, mechanism_data
 from flexure.solvers.pages.document import document
-from flexure.solvers.pages.mechanism_data import Look, mechanism_data
 from flexure.solvers.pages.page_content import (
     PageSignals,
     as_text,

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import copy
 import pickle
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from itertools import starmap
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -183,78 +182,13 @@ class Sweep(Answer, HasSignals):
             del columns["reason"]
         return Table(columns, zip(*map(list, columns.values()), strict=True))
 
-    def to_pandas(self) -> Any:
-        """Return a pandas DataFrame: a row for each run, with values, metrics, outcome and reason.
-
-        Units are in ``frame.attrs["units"]``, by column.
-        """
-        return sweep_tables.to_pandas(self)
-
-    def to_csv(self, path: str | Path) -> None:
-        """Write a CSV file with the columns of `to_pandas`, which begins with names.
-
-        Parameters
-        ----------
-        path : str or Path
-            Where to write it.
-
-        Raises
-        ------
-        RecordFileError
-            When the file cannot be written.
-        """
-        sweep_tables.to_csv(self, path)
-
-    def to_mat(self, path: str | Path) -> None:
-        """Write a MAT file for MATLAB and Octave: a column for each value and metric.
-
-        Parameters
-        ----------
-        path : str or Path
-            Where to write it. Paths become structures, as "pid.kp" ``pid.kp``; units are in the
-            structure ``units``, outcomes and the reasons of failures are texts.
-
-        Raises
-        ------
-        RecordFileError
-            When the file cannot be written, or two columns have one name in MATLAB.
-        """
-        sweep_tables.to_mat(self, path)
-
-    def to_parquet(self, path: str | Path) -> None:
-        """Write a Parquet file with the columns of `to_pandas`, and units as metadata of fields.
-
-        Parameters
-        ----------
-        path : str or Path
-            Where to write it. This requires pyarrow.
-
-        Raises
-        ------
-        RecordFileError
-            When the file cannot be written.
-        """
-        sweep_tables.to_parquet(self, path)
-
-    def to_xarray(self) -> Any:
-        """Return an xarray Dataset with the dimensions of the plan.
-
-        A grid has a dimension for each of its paths, with its values as coordinates. Samples have
-        the dimension "sample", and given contexts "run", along which the values are coordinates.
-        Metrics, signals, which have the dimension "time", too, final states, steps, outcomes and
-        the reasons of failures are variables, and NaN where a run failed or was interrupted.
-        Units are attributes. What is both varied and sampled, such as a state and where it begins,
-        is called "... over time" as a signal.
-        """
-        return sweep_tables.to_xarray(self)
-
-    def failure_table(self) -> Table:
-        """Return a table of the reasons why runs failed: how many, the first ones, the reason.
-
-        Reasons that differ in numbers alone count as one, with ``#`` instead of the numbers. The
-        most frequent one comes first; ``failures`` has the texts of all runs.
-        """
-        return sweep_tables.failure_table(self.failures)
+    to_pandas = sweep_tables.to_pandas
+    to_csv = sweep_tables.to_csv
+    to_mat = sweep_tables.to_mat
+    to_parquet = sweep_tables.to_parquet
+    to_xarray = sweep_tables.to_xarray
+    failure_table = sweep_tables.failure_table
+    _pieces = sweep_tables.pieces
 
     def regression(self, metric: str) -> Regression:
         """Return the linear regression of a metric over all values of the sweep.
@@ -447,9 +381,6 @@ class Sweep(Answer, HasSignals):
             return figures.metric(name)
         given = {"at": at, "initial": initial, "final": final, "target": target}
         return figures.step(name, signal, given, band, control)
-
-    def _pieces(self) -> Iterator[str]:
-        return sweep_tables.pieces(self)
 
     def __repr__(self) -> str:
         counts = {"failed": len(self.failures), INTERRUPTED: sum(self.outcomes == INTERRUPTED)}

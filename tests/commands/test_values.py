@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from flexure.commands.arguments.value_texts import assignment, names, parsed, tolerance
+from flexure.commands.arguments.call_texts import assignment, names, parsed, tolerance
 from tests.commands.conftest import Command
 from tests.support.tiers import by_tier
 

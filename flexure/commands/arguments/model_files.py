@@ -13,7 +13,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from flexure.commands.arguments.value_texts import read_parameters
+from flexure.commands.arguments.call_texts import read_parameters
 from flexure.diagrams.checks.errors import DeclarationError, UnknownNameError, is_inside, quoted
 
 if TYPE_CHECKING:

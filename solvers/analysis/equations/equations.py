@@ -31,13 +31,13 @@ from flexure.diagrams.values.state import ContinuousState
 from flexure.diagrams.values.symbolic_values import DISCRETE, INPUT, PARAMETER, STATE, Key
 from flexure.solvers.analysis.equations.foreign_slopes import ForeignSlopes
 from flexure.solvers.analysis.equations.kept_equations import TracedEquations, kept_equations
-from flexure.solvers.analysis.equations.linear_notes import gains
 from flexure.solvers.analysis.equations.shared_equations import (
     SharedEquations,
     WrittenCode,
     shared_equations,
     written_code,
 )
+from flexure.solvers.analysis.equations.tangents import gains
 from flexure.solvers.native.programs.programs import BoundProgram, UnsuitableError, native_program
 from flexure.solvers.native.sharing.families.requested_derivatives import Question
 from flexure.solvers.tracing.exact_jacobian import ExactJacobian, state_keys

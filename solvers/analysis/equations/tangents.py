@@ -1,11 +1,12 @@
-"""Directions in which states can move: three for a quaternion, none for a locked joint.
+"""Notes for linear models: directions in which states can move, blocks that pass no small changes.
 
+States move in three directions for a quaternion, and in none for a locked joint.
 Constraints leave those that change neither their errors nor the rates of these.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
@@ -14,7 +15,7 @@ from flexure.blocks.multibody import MultibodyTree
 from flexure.blocks.multibody.constraints import UnilateralConstraint
 from flexure.blocks.multibody.joints.orientation import QuaternionJoint
 from flexure.diagrams.checks.errors import EvaluationError
-from flexure.diagrams.contexts.context import Context
+from flexure.diagrams.contexts.context import Context, LeafContext
 from flexure.diagrams.systems.ports import OutputPort
 from flexure.diagrams.values.arrays import FloatArray
 
@@ -119,3 +120,24 @@ def tangent(
     _, sizes, directions = np.linalg.svd(normals @ free)
     rank = int(np.sum(sizes > _INDEPENDENT * np.max(sizes, initial=0.0)))
     return np.asarray(free @ directions[rank:].T)
+
+
+#: How a note says that a block has the slope zero.
+BLOCKS = "passes no small changes"
+
+
+def gains(context: Context) -> Iterator[LeafContext]:
+    """Return the blocks that pass as gains in linear models."""
+    return (leaf for leaf in context.leaves() if leaf.system.linearize_as == "gain")
+
+
+def linear_notes(leaves: Iterable[LeafContext], *, as_gain: bool = True) -> tuple[str, ...]:
+    """Say which blocks pass no small changes, and which of them are linearized as gains."""
+    remarks = ((leaf.system, leaf.system.linear_remark(leaf)) for leaf in leaves)
+    return tuple(
+        f"'{block.label}' is linearized as a gain, although {remark}"
+        if as_gain and block.linearize_as == "gain"
+        else f"'{block.label}' {BLOCKS}: {remark}"
+        for block, remark in remarks
+        if remark is not None
+    )

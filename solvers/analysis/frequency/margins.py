@@ -20,7 +20,7 @@ from flexure.diagrams.checks.errors import EvaluationError, quoted
 from flexure.diagrams.concurrency.one_thread import in_one_thread
 from flexure.diagrams.interface.result_classes import Answer
 from flexure.diagrams.values.arrays import FloatArray
-from flexure.solvers.analysis.equations.linear_notes import BLOCKS
+from flexure.solvers.analysis.equations.tangents import BLOCKS
 from flexure.solvers.analysis.frequency.frequency_search import QuadraticSearch
 from flexure.solvers.analysis.frequency.nyquist_curve import NyquistCurve
 from flexure.solvers.analysis.frequency.structured_gain import structured_peak, worst_phases

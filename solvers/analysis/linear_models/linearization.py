@@ -24,9 +24,10 @@ from flexure.solvers.analysis.equations.equations import (
     refuse_sampled,
     state_names,
 )
-from flexure.solvers.analysis.equations.linear_notes import gains, linear_notes
 from flexure.solvers.analysis.equations.tangents import (
     constraint_ports,
+    gains,
+    linear_notes,
     quaternions_and_locked,
     require_holding,
 )

@@ -27,7 +27,7 @@ from flexure.diagrams.interface.option_names import answers_other_words
 from flexure.diagrams.systems.ports import InputPort, Port
 from flexure.diagrams.systems.system import System, require_system
 from flexure.solvers.analysis.equations.equations import carries_vector, slot_of
-from flexure.solvers.analysis.equations.linear_notes import BLOCKS, linear_notes
+from flexure.solvers.analysis.equations.tangents import BLOCKS, linear_notes
 from flexure.solvers.analysis.linear_models.linear_inputs import is_fed, wire_place
 from flexure.solvers.analysis.linear_models.linear_model import LinearModel
 from flexure.solvers.analysis.linear_models.linearization import linearize, linearized

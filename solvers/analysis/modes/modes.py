@@ -23,8 +23,7 @@ from flexure.diagrams.systems.system import System, require_system
 from flexure.diagrams.values.arrays import FloatArray
 from flexure.diagrams.values.tables import Table
 from flexure.solvers.analysis.equations.equations import Equations, refuse_sampled, state_names
-from flexure.solvers.analysis.equations.linear_notes import linear_notes
-from flexure.solvers.analysis.equations.tangents import require_holding
+from flexure.solvers.analysis.equations.tangents import linear_notes, require_holding
 from flexure.solvers.analysis.forces_at_rest.misleading_results import warn_of_hidden_motions
 from flexure.solvers.analysis.modes.minimal_coordinates import MinimalCoordinates
 from flexure.solvers.analysis.modes.modal_energies import ModalEnergies

@@ -5,7 +5,7 @@ from __future__ import annotations
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.contexts.root_contexts import start_context
 from flexure.diagrams.systems.system import System, require_system
-from flexure.solvers.analysis.equations.linear_notes import linear_notes
+from flexure.solvers.analysis.equations.tangents import linear_notes
 from flexure.solvers.analysis.plausibility import limit_rules, loop_rules, motion_rules, unit_rules
 from flexure.solvers.analysis.plausibility.diagnosed_system import DiagnosedSystem
 from flexure.solvers.analysis.plausibility.findings import Checkup

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from flexure.diagrams.contexts.context import LeafContext
 from flexure.diagrams.systems.ports import OutputPort
-from flexure.solvers.analysis.plausibility.diagnosed_system import DiagnosedSystem, Mode
+from flexure.solvers.analysis.plausibility.diagnosed_system import DiagnosedSystem, Mode, Solid
 from flexure.solvers.analysis.plausibility.findings import Finding, exceeded
 
 _DENSEST = 3e4  # kg/m³
@@ -71,21 +71,16 @@ def mass_ratio(diagnosed: DiagnosedSystem) -> Iterator[Finding]:
     no effect except on the condition number of the mass matrix, which is about this ratio, so that
     results lose as many digits.
     """
-    for leaf, _ in diagnosed.trees:
-        solids = [solid for solid in diagnosed.solids if solid.tree is leaf]
-        if solids:
-            heavy = max(solids, key=lambda solid: solid.mass)
-            light = min(solids, key=lambda solid: solid.mass)
-            ratio = heavy.mass / light.mass
-            if ratio > _MASSES:
-                yield exceeded(
-                    "mass ratio",
-                    (heavy.paths[0], light.paths[0]),
-                    f"{heavy.mass:.4g} kg beside {light.mass:.4g} kg, {ratio:.2g} times as much",
-                    (ratio, "", _MASSES),
-                    "Bodies of one mechanism are seldom that different",
-                    "Check the units of both (kg, not g), or remove the light body",
-                )
+    for heavy, light, ratio in _extremes(diagnosed, lambda solid: solid.mass):
+        if ratio > _MASSES:
+            yield exceeded(
+                "mass ratio",
+                (heavy.paths[0], light.paths[0]),
+                f"{heavy.mass:.4g} kg beside {light.mass:.4g} kg, {ratio:.2g} times as much",
+                (ratio, "", _MASSES),
+                "Bodies of one mechanism are seldom that different",
+                "Check the units of both (kg, not g), or remove the light body",
+            )
 
 
 def size_ratio(diagnosed: DiagnosedSystem) -> Iterator[Finding]:
@@ -93,21 +88,27 @@ def size_ratio(diagnosed: DiagnosedSystem) -> Iterator[Finding]:
 
     A grain of sand and a house do. Sizes are the longest edges of the boxes of `density`.
     """
+    for large, small, ratio in _extremes(diagnosed, lambda solid: float(solid.size[-1])):
+        if ratio > _SIZES:
+            yield exceeded(
+                "size ratio",
+                (large.paths[2], small.paths[2]),
+                f"{large.size[-1]:.3g} m beside {small.size[-1]:.3g} m",
+                (ratio, "", _SIZES),
+                "Bodies of one mechanism are seldom that different",
+                "Check the units of both sizes (m, not mm)",
+            )
+
+
+def _extremes(
+    diagnosed: DiagnosedSystem, size: Callable[[Solid], float]
+) -> Iterator[tuple[Solid, Solid, float]]:
+    """Yield the solids of each mechanism with the largest and the least size, and the ratio."""
     for leaf, _ in diagnosed.trees:
-        solids = [each for each in diagnosed.solids if each.tree is leaf and each.size[-1] > 0.0]
+        solids = [each for each in diagnosed.solids if each.tree is leaf and size(each) > 0.0]
         if solids:
-            large = max(solids, key=lambda solid: float(solid.size[-1]))
-            small = min(solids, key=lambda solid: float(solid.size[-1]))
-            ratio = float(large.size[-1] / small.size[-1])
-            if ratio > _SIZES:
-                yield exceeded(
-                    "size ratio",
-                    (large.paths[2], small.paths[2]),
-                    f"{large.size[-1]:.3g} m beside {small.size[-1]:.3g} m",
-                    (ratio, "", _SIZES),
-                    "Bodies of one mechanism are seldom that different",
-                    "Check the units of both sizes (m, not mm)",
-                )
+            large, small = max(solids, key=size), min(solids, key=size)
+            yield large, small, size(large) / size(small)
 
 
 def arm(diagnosed: DiagnosedSystem) -> Iterator[Finding]:

@@ -39,9 +39,9 @@ from flexure.solvers.analysis.equations.equations import (
     wire_at,
 )
 from flexure.solvers.analysis.equations.kept_equations import TracedEquations, kept_equations
-from flexure.solvers.analysis.equations.linear_notes import gains
 from flexure.solvers.analysis.equations.tangents import (
     constraint_ports,
+    gains,
     quaternions_and_locked,
     require_holding,
     tangent,

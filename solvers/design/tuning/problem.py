@@ -25,7 +25,7 @@ from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.contexts.value_places import Way
 from flexure.diagrams.values.arrays import FloatArray
 from flexure.solvers.analysis.equations.equations import find_ports, find_variables
-from flexure.solvers.analysis.equations.linear_notes import gains
+from flexure.solvers.analysis.equations.tangents import gains
 from flexure.solvers.analysis.linear_models.linear_inputs import LinearInputs
 from flexure.solvers.analysis.linear_models.linearization import linearized
 from flexure.solvers.analysis.sampled.sampling import SampledEquations

@@ -25,7 +25,7 @@ from flexure.solvers.export.c.driver import (
     take_fixed_step,
     take_inputs,
 )
-from flexure.solvers.integration.guard.progress_kernel import MARKS, STRIDE
+from flexure.solvers.integration.guard.progress_limits import MARKS, STRIDE
 from flexure.solvers.native.kernels.parts.arithmetic import INFINITY, copy, spacing
 from flexure.solvers.native.kernels.parts.output_rows import CROSSING, SAMPLE, STATE, TIME
 from flexure.solvers.native.kernels.parts.run import DEPARTED, DOUBTFUL, SLOW, STIFF

@@ -16,7 +16,7 @@ from flexure.solvers.export.c.kernel_functions import CModule
 from flexure.solvers.export.loop_assembly import ClosingData, closing_tables
 from flexure.solvers.export.model_equations import ModelEquations
 from flexure.solvers.export.run_tables import Room, rooms, run_tables
-from flexure.solvers.integration.guard.progress_kernel import MARKS
+from flexure.solvers.integration.guard.progress_limits import MARKS
 from flexure.solvers.native.kernels.parts.clocks import ClockData
 from flexure.solvers.native.kernels.parts.linear_solves import LinearData
 from flexure.solvers.native.kernels.parts.manifold import ManifoldData

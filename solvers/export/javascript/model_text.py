@@ -29,7 +29,7 @@ from flexure.solvers.export.loop_assembly import ClosingData, assemble_loops, cl
 from flexure.solvers.export.model_equations import ModelEquations, ModelEvent
 from flexure.solvers.export.model_jacobian import ModelJacobian
 from flexure.solvers.export.run_tables import Room, run_tables
-from flexure.solvers.integration.guard.progress_kernel import MARKS, STRIDE
+from flexure.solvers.integration.guard.progress_limits import MARKS, STRIDE
 from flexure.solvers.integration.guard.stiffness_detection import NONSTIFF_METHOD, STIFF_METHOD
 from flexure.solvers.integration.methods import projecting
 from flexure.solvers.integration.methods.methods import method_name

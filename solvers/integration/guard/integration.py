@@ -32,8 +32,7 @@ from flexure.diagrams.checks.errors import (
 from flexure.diagrams.concurrency.warnings_and_garbage import Silence
 from flexure.solvers.integration.guard.failures import jump_of_derivative
 from flexure.solvers.integration.guard.guard import Blame, Guard, GuardedSolver, NameJump, guarded
-from flexure.solvers.integration.guard.progress_kernel import carried_step
-from flexure.solvers.integration.guard.progress_limits import Limits, Pace
+from flexure.solvers.integration.guard.progress_limits import Limits, Pace, carried_step
 from flexure.solvers.integration.methods.fixed_step import FixedStep
 from flexure.solvers.integration.methods.methods import method_name, option_names, resolve
 from flexure.solvers.integration.methods.projecting import Bent, Project

@@ -114,27 +114,15 @@ def loops(name: str, eventful: bool) -> Library:
 
 
 @once
-def resampling(name: str) -> Library:
-    """Return what repeats steps of a method: ``resample_all(run, ...)``."""
+def resampling(name: str, kernel: str) -> Library:
+    """Return what repeats steps of a method: ``resample_all(run, ...)``, or ``retrace_all``."""
 
     def text() -> str:
-        from flexure.solvers.native.kernels.steps.resampling import resample_all
+        from flexure.solvers.native.kernels.steps import resampling as kernels
 
-        return _translated(resample_all, {"method": METHODS[name]})
+        return _translated(getattr(kernels, kernel), {"method": METHODS[name]})
 
-    return Library(f"resampling of {name}, {source_identity()}", text, level=1)
-
-
-@once
-def retracing(name: str) -> Library:
-    """Return what repeats steps of a method in a row: ``retrace_all(run, ...)``."""
-
-    def text() -> str:
-        from flexure.solvers.native.kernels.steps.resampling import retrace_all
-
-        return _translated(retrace_all, {"method": METHODS[name]})
-
-    return Library(f"retracing of {name}, {source_identity()}", text, level=1)
+    return Library(f"{kernel} of {name}, {source_identity()}", text, level=1)
 
 
 @once
@@ -187,8 +175,8 @@ def sources() -> list[Path]:
     """Return the files with everything that loops are translated from, and by."""
     solvers = Path(__file__).resolve().parents[2]
     below = (
-        *("methods/projecting.py", "guard/progress_kernel.py"),
-        *("methods/step_control.py", "guard/stiffness_detection.py", "methods/tableaus.py"),
+        *("methods/projecting.py", "guard/progress_limits.py", "methods/step_control.py"),
+        *("guard/stiffness_detection.py", "methods/tableaus.py"),
     )
     below_native = [solvers / "integration" / name for name in below]
     below_native.append(solvers / "results" / "measures" / "polynomials.py")

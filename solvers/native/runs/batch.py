@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from flexure.diagrams.values.arrays import FloatArray
-from flexure.solvers.integration.guard.progress_kernel import MARKS
+from flexure.solvers.integration.guard.progress_limits import MARKS
 from flexure.solvers.native.kernels.ensembles.ensemble import FREE, PAUSED, UNFINISHED
 from flexure.solvers.native.kernels.ensembles.ensemble_data import Ensemble
 from flexure.solvers.native.kernels.ensembles.ensemble_trail import MOST

@@ -21,8 +21,8 @@ from flexure.diagrams.values.arrays import FloatArray, freeze
 from flexure.diagrams.values.symbolic_values import Key
 from flexure.solvers.native.kernels.parts.output_rows import BEGIN, CLIP, END, TIME, RowLayout
 from flexure.solvers.native.kernels.steps.resampling import GIVEN, SAME, STEPPED
-from flexure.solvers.native.llvm.library import Library, address_of
-from flexure.solvers.native.programs.method_programs import resampling, retracing
+from flexure.solvers.native.llvm.library import address_of
+from flexure.solvers.native.programs.method_programs import resampling
 from flexure.solvers.native.programs.program import Program
 from flexure.solvers.native.programs.programs import program_with
 from flexure.solvers.native.programs.system_trace import Line
@@ -123,12 +123,12 @@ class StepRepeater:
     @cached_property
     def _resample(self) -> Callable[..., None]:
         """The function that looks into steps, compiled when the first step is repeated."""
-        return _function(resampling(self._method), "resample_all", 6)
+        return _function(self._method, "resample_all", 6)
 
     @cached_property
     def _retrace(self) -> Callable[..., None]:
         """The function that repeats steps in a row, compiled when that is first done."""
-        return _function(retracing(self._method), "retrace_all", 5)
+        return _function(self._method, "retrace_all", 5)
 
     @property
     def _idle(self) -> list[RunMemory]:
@@ -144,11 +144,11 @@ class StepRepeater:
             return RunMemory(self.program, self._method, *self._tolerances)
 
 
-def _function(library: Library, name: str, arrays: int) -> Callable[..., None]:
+def _function(method: str, kernel: str, arrays: int) -> Callable[..., None]:
     """Return a function of a run, a number of steps, and arrays."""
     pointer = ctypes.c_void_p
-    called: Callable[..., None] = library.function(
-        name, None, pointer, ctypes.c_int64, *[pointer] * arrays
+    called: Callable[..., None] = resampling(method, kernel).function(
+        kernel, None, pointer, ctypes.c_int64, *[pointer] * arrays
     )
     return called
 

@@ -17,8 +17,7 @@ import numpy as np
 from flexure.diagrams.contexts.store import Store
 from flexure.diagrams.values.arrays import FloatArray
 from flexure.diagrams.values.symbolic_values import INPUT
-from flexure.solvers.integration.guard.progress_kernel import carried_step
-from flexure.solvers.integration.guard.progress_limits import Pace
+from flexure.solvers.integration.guard.progress_limits import Pace, carried_step
 from flexure.solvers.native.emission.emission import Environment
 from flexure.solvers.native.kernels.parts.run import PAUSED
 from flexure.solvers.native.programs.method_programs import METHODS, column_loops, generic_attempt

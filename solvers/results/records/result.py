@@ -281,7 +281,7 @@ class SimulationResult(Shown, HasSignals, Exported):
 
     def _dense_output(self, signals: Sequence[Signal]) -> DenseOutput:
         """Return signals in all steps, on which metrics of the run rest."""
-        from flexure.solvers.results.records.dense_signals import dense_signals
+        from flexure.solvers.results.records.time_batch import dense_signals
 
         return dense_signals(self.time, partial(self.sample_all, [*signals]))
 

@@ -22,7 +22,7 @@ from flexure.diagrams.checks.errors import SimulationError, TraceError
 from flexure.diagrams.concurrency.deferred_interrupt import DeferredInterrupt
 from flexure.diagrams.values.arrays import FloatArray, freeze
 from flexure.solvers.integration.guard.failures import find_jump
-from flexure.solvers.integration.guard.progress_kernel import carried_step
+from flexure.solvers.integration.guard.progress_limits import carried_step
 from flexure.solvers.integration.methods.methods import method_name
 from flexure.solvers.integration.methods.projecting import TIMES
 from flexure.solvers.integration.methods.rounding import shortened_by_rounding

@@ -23,7 +23,7 @@ from flexure.solvers.native.programs.programs import UnsuitableError
 from flexure.solvers.native.runs.step_moments import moments_at
 from flexure.solvers.results.measures.curves import DenseOutput
 from flexure.solvers.results.measures.metrics import Measure
-from flexure.solvers.results.records.dense_signals import dense_signals
+from flexure.solvers.results.records.time_batch import dense_signals
 from flexure.solvers.simulation.simulation import result_of
 from flexure.solvers.simulation.simulator import Simulator
 from flexure.solvers.sweeps.running.lane_runs import LaneRuns

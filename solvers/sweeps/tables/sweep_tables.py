@@ -60,7 +60,10 @@ def columns(sweep: Sweep) -> dict[str, Any]:
 
 
 def to_pandas(sweep: Sweep) -> Any:
-    """Return a pandas DataFrame; see `Sweep.to_pandas`."""
+    """Return a pandas DataFrame: a row for each run, with values, metrics, outcome and reason.
+
+    Units are in ``frame.attrs["units"]``, by column.
+    """
     pandas = import_extra("pandas")
     frame = pandas.DataFrame(columns(sweep), index=pandas.RangeIndex(len(sweep), name=RUN))
     frame.attrs["units"] = {name: unit for name, unit in units(sweep).items() if unit}
@@ -68,7 +71,18 @@ def to_pandas(sweep: Sweep) -> Any:
 
 
 def to_csv(sweep: Sweep, path: str | Path) -> None:
-    """Write a CSV file; see `Sweep.to_csv`."""
+    """Write a CSV file with the columns of `to_pandas`, which begins with names.
+
+    Parameters
+    ----------
+    path : str or Path
+        Where to write it.
+
+    Raises
+    ------
+    RecordFileError
+        When the file cannot be written.
+    """
     table = {RUN: np.arange(len(sweep)), **columns(sweep)}
     with writing(path, newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
@@ -77,21 +91,52 @@ def to_csv(sweep: Sweep, path: str | Path) -> None:
 
 
 def to_mat(sweep: Sweep, path: str | Path) -> None:
-    """Write a MAT file; see `Sweep.to_mat`."""
+    """Write a MAT file for MATLAB and Octave: a column for each value and metric.
+
+    Parameters
+    ----------
+    path : str or Path
+        Where to write it. Paths become structures, as "pid.kp" ``pid.kp``; units are in the
+        structure ``units``, outcomes and the reasons of failures are texts.
+
+    Raises
+    ------
+    RecordFileError
+        When the file cannot be written, or two columns have one name in MATLAB.
+    """
     known = units(sweep)
     pairs = {name: (each, known.get(name, "")) for name, each in columns(sweep).items()}
     write_structures(pairs, path, "Give metrics other names, or use to_parquet or to_pandas")
 
 
 def to_parquet(sweep: Sweep, path: str | Path) -> None:
-    """Write a Parquet file; see `Sweep.to_parquet`."""
+    """Write a Parquet file with the columns of `to_pandas`, and units as metadata of fields.
+
+    Parameters
+    ----------
+    path : str or Path
+        Where to write it. This requires pyarrow.
+
+    Raises
+    ------
+    RecordFileError
+        When the file cannot be written.
+    """
     table = arrow_table(columns(sweep), units(sweep))
     with writing(path, binary=True) as file:
         import_extra("pyarrow.parquet").write_table(table, file)
 
 
 def to_xarray(sweep: Sweep) -> Any:
-    """Return an xarray Dataset; see `Sweep.to_xarray`."""
+    """Return an xarray Dataset with the dimensions of the plan.
+
+    A grid has a dimension for each of its paths, with its values as coordinates. Samples have
+    the dimension "sample", and given contexts "run", along which the values are coordinates.
+    Metrics, signals, which have the dimension "time", too, final states, steps, outcomes and
+    the reasons of failures are variables, and NaN where a run failed or was interrupted.
+    Units are attributes. What is both varied and sampled, such as a state and where it begins,
+    is called "... over time" as a signal.
+    """
     xarray = import_extra("xarray")
     dims: tuple[str, ...] = (RUN,)
     shape: tuple[int, ...] = (len(sweep),)
@@ -151,14 +196,18 @@ def pieces(sweep: Sweep) -> Iterator[str]:
     if count > _SHOWN:
         yield note(f"{count - _SHOWN} more runs; table() has all")
     if failed:
-        table = failure_table(sweep.failures)
+        table = failure_table(sweep)
         yield fold("Failures", table.to_html(_SHOWN), failed, opened=True)
 
 
-def failure_table(failures: Mapping[int, str]) -> Table:
-    """Return the reasons of failures with how often they came; see `Sweep.failure_table`."""
+def failure_table(sweep: Sweep) -> Table:
+    """Return a table of the reasons why runs failed: how many, the first ones, the reason.
+
+    Reasons that differ in numbers alone count as one, with ``#`` instead of the numbers. The
+    most frequent one comes first; ``failures`` has the texts of all runs.
+    """
     found: dict[str, list[int]] = {}
-    for index, text in sorted(failures.items()):
+    for index, text in sorted(sweep.failures.items()):
         found.setdefault(_NUMBER.sub("#", text), []).append(index)
     rows = sorted(found.items(), key=lambda item: -len(item[1]))
     cells = [

@@ -9,7 +9,7 @@ import pytest
 from scipy.integrate import RK45
 
 import flexure as fx
-from flexure.solvers.integration.guard.progress_kernel import carried_step
+from flexure.solvers.integration.guard.progress_limits import carried_step
 from tests.support.native.native import needs_llvmlite
 
 CUT = {"begin": 0.9, "end": 1.0, "stop": 1.0}

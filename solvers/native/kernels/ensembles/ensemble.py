@@ -12,7 +12,7 @@ ends its motion and begins another.
 
 from __future__ import annotations
 
-from flexure.solvers.integration.guard.progress_kernel import (
+from flexure.solvers.integration.guard.progress_limits import (
     MARKS,
     STRIDE,
     carried_step,

@@ -6,7 +6,7 @@ alone, or here.
 
 from __future__ import annotations
 
-from flexure.solvers.integration.guard.progress_kernel import (
+from flexure.solvers.integration.guard.progress_limits import (
     MARKS,
     STRIDE,
     is_conspicuous,

@@ -7,7 +7,7 @@ written to rows, and Python publishes after the call.
 
 from __future__ import annotations
 
-from flexure.solvers.integration.guard.progress_kernel import carried_step
+from flexure.solvers.integration.guard.progress_limits import carried_step
 from flexure.solvers.integration.guard.stiffness_detection import LOOKED_AT, SUSPICIOUS, WORTHWHILE
 from flexure.solvers.native.kernels.parts.arithmetic import (
     INFINITY,

@@ -17,7 +17,7 @@ from flexure.solvers.export.javascript.kernel_functions import (
     structure_text,
 )
 from flexure.solvers.export.javascript.model_text import loops_text
-from flexure.solvers.integration.guard.progress_kernel import (
+from flexure.solvers.integration.guard.progress_limits import (
     MARKS,
     is_conspicuous,
     makes_slow_progress,

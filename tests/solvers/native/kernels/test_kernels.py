@@ -427,7 +427,7 @@ def test_a_step_and_its_interpolant_agree_to_rounding(method: str) -> None:
     states, discrete = np.tile(memory.x, (2, 1)), np.tile(shadow.system.env[:m], (2, 1))
     counts, times = np.array([11, 3]), np.append(np.linspace(0.0, 0.05, 11), [0.0, 0.01, 0.02])
     found, expected = np.zeros((2, 14, 2))
-    resample_here = resampling(method).function(
+    resample_here = resampling(method, "resample_all").function(
         "resample_all", None, ctypes.c_void_p, ctypes.c_int64, *[ctypes.c_void_p] * 6
     )
     arrays = [each.ctypes.data for each in (spans, states, discrete, counts, times, found)]

@@ -308,7 +308,7 @@ def test_loops_are_known_by_every_file_that_they_are_translated_from(
 
     monkeypatch.setattr(Module, "translate", note)
     loops_text(METHODS[name], True)
-    assert {file.name for file in files} >= {"advance.py", "stepping.py", "progress_kernel.py"}
+    assert {file.name for file in files} >= {"advance.py", "stepping.py", "progress_limits.py"}
     assert files <= set(sources())
 
 
@@ -348,7 +348,7 @@ def test_an_edited_kernel_is_compiled_anew(tmp_path: Path) -> None:
         ).stdout
 
     found = {identity()}
-    for edited in ("native/kernels/steps/explicit.py", "integration/guard/progress_kernel.py"):
+    for edited in ("native/kernels/steps/explicit.py", "integration/guard/progress_limits.py"):
         with (checkout / "solvers" / edited).open("a") as file:
             file.write("\n# edited\n")
         found.add(identity())
