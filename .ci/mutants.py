@@ -40,10 +40,7 @@ SLOWER = 4.0  # times as long, and a minute more: then a change counts as notice
 #: The files of each module, and the tests that concern it, the fast ones first.
 MODULES: dict[str, tuple[list[str], list[str]]] = {
     "pace": (
-        [
-            "solvers/integration/guard/progress_limits.py",
-            "solvers/integration/guard/progress_limits.py",
-        ],
+        ["solvers/integration/guard/progress_limits.py"],
         [
             "solvers/integration/test_progress_limits.py",
             "faults/test_time_resolution.py",

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from flexure.diagrams.values.arrays import FloatArray, FloatArray as Floats
+from flexure.diagrams.values.arrays import FloatArray as Floats
 from flexure.solvers.integration.guard.failures import LOOKS
 
 APART = True
@@ -146,7 +146,7 @@ class Pace:
         self.most = limits.steps_ahead
         self.deliberate = deliberate
         self.stride = max(1, limits.window // MARKS)
-        self.marks: FloatArray = np.empty(MARKS)
+        self.marks: Floats = np.empty(MARKS)
         self.begin(t_start, t_end)
 
     def begin(self, t_start: float, t_end: float) -> None:
