@@ -76,7 +76,7 @@ if TYPE_CHECKING:
         JointFriction as JointFriction,
         StickSlipFriction as StickSlipFriction,
     )
-    from flexure.blocks.forces.on_joints.joint_spring import (
+    from flexure.blocks.forces.on_joints.joint_springs import (
         JointSpring as JointSpring,
         TabulatedSpring as TabulatedSpring,
     )

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
         FrictionLaw as FrictionLaw,
         SlidingLaw as SlidingLaw,
     )
-    from flexure.blocks.forces.on_joints.joint_spring import (
+    from flexure.blocks.forces.on_joints.joint_springs import (
         SpringLaw as SpringLaw,
         TabulatedSpringLaw as TabulatedSpringLaw,
     )

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from flexure.blocks.signals.sinks import Log as Log
     from flexure.diagrams.values.tables import Table as Table
     from flexure.solvers.analysis.frequency.margins import Margins as Margins
-    from flexure.solvers.analysis.frequency.norms import (
-        Norms as Norms,
+    from flexure.solvers.analysis.frequency.norms import Norms as Norms
+    from flexure.solvers.analysis.frequency.passivity_indices import (
         PassivityIndices as PassivityIndices,
     )
     from flexure.solvers.analysis.frequency.root_locus import RootLocus as RootLocus

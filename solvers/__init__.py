@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     )
     from flexure.solvers.analysis.frequency.loop_plots import nichols as nichols, nyquist as nyquist
     from flexure.solvers.analysis.frequency.margins import margins as margins
-    from flexure.solvers.analysis.frequency.norms import (
-        norms as norms,
+    from flexure.solvers.analysis.frequency.norms import norms as norms
+    from flexure.solvers.analysis.frequency.passivity_indices import (
         passivity_indices as passivity_indices,
     )
     from flexure.solvers.analysis.frequency.pole_plots import pole_zero as pole_zero

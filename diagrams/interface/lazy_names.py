@@ -73,6 +73,7 @@ def on_demand(
         elif not hasattr(sys.modules[package], "__path__") or find_spec(module) is None:
             imports = _is_import(sys._getframe(1))
             here = _synonym(package, name, synonyms) or _where(package, name, homes, elsewhere)
+            here = here or _in_face(package, name)
             raise _missing(package, name, here, imports=imports)
         else:
             value = import_module(module)
@@ -116,6 +117,20 @@ def _where(package: str, name: str, homes: Iterable[str], elsewhere: Sequence[st
     classes = [loaded[each] for each in homes if isinstance(loaded.get(each), type)]
     having = [each.__name__ for each in classes if _defines(each, name)] if elsewhere else []
     return f"it is a member of {quoted(having, 3)}" if having else ""
+
+
+def _in_face(package: str, name: str) -> str:
+    """Return where a name is that a part of the outermost package lacks."""
+    face = sys.modules[package.partition(".")[0]]
+    if face.__name__ == package:
+        return ""
+    if name in vars(face).get("__all__", ()):
+        return f"it is {face.__name__}.{name}"
+    try:
+        getattr(face, name)
+    except AttributeError as error:
+        return str(error).partition(f"'{name}': ")[2]
+    return ""
 
 
 def _offered(module: str) -> list[str]:

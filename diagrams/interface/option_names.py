@@ -53,6 +53,8 @@ ki: Ki
 kd: Kd
 position_limits: limits
 nominal_position: rest_angle
+input: entry
+amplitude: amplitudes
 free_length: rest_length natural_length
 density: rho
 """

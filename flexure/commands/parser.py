@@ -69,14 +69,16 @@ def make_parser() -> Parser:
     command("linearize", "linearize.linear_model", about, _model, _linearize, _output)
     about = "find natural frequencies, damping and shapes"
     command("modes", "linearize.find_modes", about, _model, _modes, _output)
-    command("draw", "one_file.draw", "draw the diagram of a model", _model, _draw, _output)
+    command("draw", "written_files.draw", "draw the diagram of a model", _model, _draw, _output)
     about = "write a model as a page that runs by itself"
-    command("page", "one_file.write_page", about, _model, _page, _output)
-    command("export", "one_file.export", "write a model for other tools", _model, _export, _output)
+    command("page", "written_files.write_page", about, _model, _page, _output)
+    command(
+        "export", "written_files.export", "write a model for other tools", _model, _export, _output
+    )
     about = "write a block without states as a page"
-    command("inspect", "one_file.inspect", about, _model, _inspect, _output)
+    command("inspect", "written_files.inspect", about, _model, _inspect, _output)
     about = "write a model, or a run of it, as a page to send or to print"
-    command("report", "one_file.write_report", about, _model, _report, _integration, _output)
+    command("report", "written_files.write_report", about, _model, _report, _integration, _output)
     about = "look into the installation, or into a model"
     command("doctor", "doctor.run", about, _patient, _output)
     about = "print the script that completes words in a shell"

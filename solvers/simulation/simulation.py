@@ -144,9 +144,10 @@ def _result(simulator: Simulator, outcome: str, message: str) -> SimulationResul
     )
 
 
+@answers_other_words
 def step_response(
     system: System,
-    entry: InputPort | str,
+    input: InputPort | str,
     signal: Signal,
     t_final: float,
     *,
@@ -168,7 +169,7 @@ def step_response(
     ----------
     system : System
         A block or diagram.
-    entry : InputPort or str
+    input : InputPort or str
         An input port with one component that nothing feeds.
     signal : Handle or str
         The signal to record, with one component.
@@ -206,7 +207,7 @@ def step_response(
     """
     require_system(system, "Cannot record a step response")
     start = start_context(system, context, f"Cannot record a step response of '{system.label}'")
-    port = entry if isinstance(entry, InputPort) else system.input_port(entry)
+    port = input if isinstance(input, InputPort) else system.input_port(input)
     port.fix(start, to)
     result = simulate(system, t_final, context=start, **options)
     if target is None and StepFinder(system, result.resolve(signal)).follows(port):

@@ -10,6 +10,7 @@ from benchmarks import many_runs
 from benchmarks.many_runs import Side, plants, rows_of
 from benchmarks.versus import drake_door, lid
 from examples import compliant_door
+from tests.support.tiers import for_each
 
 
 def test_the_lid_obeys_its_equation() -> None:
@@ -31,7 +32,7 @@ def test_the_constants_of_the_door_are_those_of_the_example() -> None:
     assert context.get("target.at") == drake_door.STEP_AT
 
 
-@pytest.mark.parametrize("wanted", [1, 2, 3, 37, 64, 2048])
+@for_each("wanted", [1, 2, 3, 37, 64, 2048])
 def test_the_fewest_steps_are_found(wanted: int) -> None:
     assert lid.fewest_pieces(lambda pieces: pieces >= wanted) == wanted
 

@@ -18,7 +18,7 @@ from flexure.commands.arguments.call_texts import Call, axis, call, samples
 from flexure.commands.arguments.plan_texts import distribution
 from tests.commands.conftest import Command
 from tests.commands.test_run import FUSE
-from tests.support.tiers import by_tier
+from tests.support.tiers import by_tier, for_each
 
 NUMBERS = st.floats(allow_nan=False, allow_infinity=False)
 WORDS = st.from_regex(r"[a-z_]+(\.[a-z]+)?(\[[0-9](,[0-9])?\])?", fullmatch=True).filter(
@@ -48,7 +48,7 @@ def test_any_text_is_a_call_a_grid_or_refused(text: str) -> None:
             read(text)
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text",
     [
         "a=1:2",

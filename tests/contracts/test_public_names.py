@@ -78,6 +78,18 @@ def test_unknown_names_in_namespaces_are_attribute_errors() -> None:
     assert not any(hasattr(module, "nothing") for module in modules)
 
 
+def test_a_name_that_is_in_another_namespace_is_found_from_every_one() -> None:
+    for name, place in (
+        ("simulate", "it is flexure.simulate"),
+        ("grid", "it is flexure.plans.grid"),
+        ("Mux", "here it is flexure.Multiplexer"),
+    ):
+        for package in (fx.blocks, fx.diagrams, fx.laws, fx.errors):
+            with pytest.raises(AttributeError) as refused:
+                getattr(package, name)
+            assert str(refused.value).endswith(f"has no attribute '{name}': {place}")
+
+
 def test_namespaces_are_listed_before_they_are_imported() -> None:
     code = "import sys, flexure; print(*dir(flexure), '|', *sys.modules)"
     command = [sys.executable, "-c", code]

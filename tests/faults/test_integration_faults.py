@@ -29,7 +29,7 @@ from flexure.solvers.integration.guard.integration import Segment, Stop, TakenSt
 from flexure.solvers.integration.guard.progress_limits import Limits, Pace
 from flexure.solvers.integration.methods.methods import METHOD_NAMES, is_fixed_step, is_implicit
 from tests.support.systems.simulation import TRIED_METHODS, Flow
-from tests.support.tiers import thinned
+from tests.support.tiers import for_each, thinned
 
 Array = NDArray[np.float64]
 RightHandSide = Callable[[float, Array], Array]
@@ -158,7 +158,7 @@ def test_a_single_bad_value_at_any_evaluation(method: str, bad: float) -> None:
     assert recovered > 0.8 * good.nfev
 
 
-@pytest.mark.parametrize("method", ["Rodas5P", "Radau"])
+@for_each("method", ["Rodas5P", "Radau"])
 def test_a_given_jacobian_that_is_not_finite_at_the_start(method: str) -> None:
     with pytest.raises(NonFiniteError, match="expected a finite Jacobian"):
         run(lambda t, x: -x, [1.0], 1.0, method, jac=lambda t, x: np.array([[np.nan]]))
@@ -183,7 +183,7 @@ def test_a_given_jacobian_that_is_not_finite_later(method: str) -> None:
     assert segment.x[-1] == pytest.approx(exact.x[-1], abs=1e-4)
 
 
-@pytest.mark.parametrize("method", EXPLICIT_FIXED)
+@for_each("method", EXPLICIT_FIXED)
 def test_a_state_that_overflows_although_the_derivative_is_finite(method: str) -> None:
     with pytest.raises(NonFiniteError, match=r"x\[0\] = inf.* or take a smaller step"):
         run(lambda t, x: np.full(1, 1.7e308), [1.7e308], 1.0, method)

@@ -99,6 +99,6 @@ def test_odd_arguments_are_taken_or_refused(name: str) -> None:
     assert wrong == []
 
 
-@pytest.mark.parametrize("name", sorted(PUBLIC - NOT_CALLED))
-def test_no_public_callable_is_left_out(name: str) -> None:
-    assert any(call == name or call.startswith(f"{name}.") for call in CALLS)
+def test_no_public_callable_is_left_out() -> None:
+    called = [f"{call}." for call in CALLS]
+    assert [n for n in PUBLIC - NOT_CALLED if not any(c.startswith(f"{n}.") for c in called)] == []

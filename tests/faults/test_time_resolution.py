@@ -21,6 +21,7 @@ from flexure.diagrams.checks.errors import NoProgressError, ValueRefusedError
 from flexure.solvers.integration.methods.fixed_step import RungeKutta4
 from flexure.solvers.integration.methods.methods import METHOD_NAMES
 from tests.support.systems.simulation import Clockwork, Flow, method_options, together
+from tests.support.tiers import for_each
 
 pytestmark = pytest.mark.timeout(60, method="signal")
 
@@ -140,7 +141,7 @@ def test_a_sweep_refuses_them_before_anything_runs() -> None:
         fx.sweep(decay(), {"x": [[1.0], [2.0]]}, 1.0, max_step=1e-320)
 
 
-@pytest.mark.parametrize(("period", "time"), [(1e-25, 1.0), (1e-17, 1.0), (1e-3, 1e16)])
+@for_each(("period", "time"), [(1e-25, 1.0), (1e-17, 1.0), (1e-3, 1e16)])
 def test_a_clock_refuses_to_tell_a_next_time_that_is_no_other_time(
     period: float, time: float
 ) -> None:
@@ -148,14 +149,14 @@ def test_a_clock_refuses_to_tell_a_next_time_that_is_no_other_time(
         Periodic(period).next_time(time)
 
 
-@pytest.mark.parametrize("time", [math.nan, 10**400, "soon", None, 1j])
+@for_each("time", [math.nan, 10**400, "soon", None, 1j])
 def test_a_clock_refuses_what_is_no_time(time: Any) -> None:
     for ask in (Periodic(0.5).next_time, Periodic(0.5).is_due):
         with pytest.raises(ValueRefusedError, match="expected a finite time in seconds; found"):
             ask(time)
 
 
-@pytest.mark.parametrize("compiled", [False, True])
+@for_each("compiled", [False, True])
 def test_looks_at_witness_functions_are_refused_that_time_does_not_resolve(compiled: bool) -> None:
     with pytest.raises(ValueRefusedError, match=r"a max_check_interval of at least 2\.22e-15 s"):
         fx.simulate(decay(), 1.0, max_check_interval=1e-17, compiled=compiled)

@@ -10,6 +10,7 @@ import pytest
 import flexure as fx
 from tests.oracle.reading import cases, read
 from tests.support.mechanics.joint_forces import joint
+from tests.support.tiers import for_each
 
 FILE = "element_door_hinge.json"
 COLUMNS = {
@@ -58,7 +59,7 @@ def test_torques_energy_and_powers(case: dict[str, Any]) -> None:
             )
 
 
-@pytest.mark.parametrize("case", cases(FILE))
+@for_each("case", cases(FILE))
 def test_friction_never_gives_energy(case: dict[str, Any]) -> None:
     for rate in np.linspace(-3.0, 3.0, 61):
         assert ours(case["config"], 0.3, float(rate))["nonconservative_power"] <= 0.0

@@ -62,7 +62,6 @@ from flexure.blocks.math import RigidTransform, rotation_vector_from_rotation
 from flexure.blocks.multibody.bodies.bodies import Body, FrameLike
 from flexure.blocks.multibody.bodies.body_motion import PoseLike, checked_pose
 from flexure.blocks.multibody.joints import Joint
-from flexure.blocks.multibody.trees.component_names import SPATIAL_FORCE
 from flexure.blocks.multibody.trees.topology import InPlane
 from flexure.blocks.multibody.trees.tree_inputs import INERTIA_SIZE
 from flexure.diagrams import scalars
@@ -414,22 +413,8 @@ class Beam(PresentedBeam, StressedElement):
             inside.wires.append((lumps[place, both], segment.input_port("lumps")))
         self._sections = inside.declare_inputs(self, "section_forces")
         self._winding_inputs = [] if self.planar else inside.declare_inputs(self, "winding")
-        self.force_on_frame_A = self.declare_vector_output(
-            "force_on_frame_A",
-            6,
-            self._calc_force_on_A,
-            prerequisites=self._sections[:1],
-            element_names=SPATIAL_FORCE,
-            doc="spatial force on A about Ao, expressed in A",
-        )
-        self.force_on_frame_C = self.declare_vector_output(
-            "force_on_frame_C",
-            6,
-            self._calc_force_on_C,
-            prerequisites=self._sections[-1:],
-            element_names=SPATIAL_FORCE,
-            doc="spatial force on C about Co, expressed in C",
-        )
+        self.force_on_frame_A = self._show_force("A", self._calc_force_on_A, self._sections[:1])
+        self.force_on_frame_C = self._show_force("C", self._calc_force_on_C, self._sections[-1:])
 
     def _declare_stresses(self, fatigue: Fatigue | None) -> None:
         places = place_names(self.num_segments)

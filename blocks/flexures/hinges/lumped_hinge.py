@@ -16,7 +16,7 @@ from flexure.blocks.flexures.sections.materials import Material
 from flexure.blocks.flexures.sections.sections import Section
 from flexure.blocks.flexures.sections.strength import StressedElement, stress_limits
 from flexure.blocks.forces.on_joints.coordinate_element import CoordinateForceElement
-from flexure.blocks.forces.on_joints.joint_spring import SpringLaw
+from flexure.blocks.forces.on_joints.joint_springs import SpringLaw
 from flexure.blocks.multibody.force_elements.limits import Limit
 from flexure.blocks.multibody.joints.base.joint import Joint
 from flexure.diagrams.checks.arguments import require
@@ -65,7 +65,7 @@ class LumpedHinge(StressedElement, CoordinateForceElement):
     axial_ratio : float
         For "end force", the part of the force along the unbent flexure, that pushes, over the one
         across it; from -5 to 10.
-    rest_angle : float
+    nominal_position : float
         Angle q₀ of the joint at which the flexure is straight, in rad.
     damping_time : float, optional
         Time τ >= 0 in s of a damper in proportion to the stiffness, a parameter. At an angular
@@ -132,7 +132,7 @@ class LumpedHinge(StressedElement, CoordinateForceElement):
         length: float,
         load: str = "end force",
         axial_ratio: float = 0.0,
-        rest_angle: float = 0.0,
+        nominal_position: float = 0.0,
         damping_time: float | None = None,
         loss_factor: float | None = None,
         at_frequency: float | None = None,
@@ -163,9 +163,9 @@ class LumpedHinge(StressedElement, CoordinateForceElement):
             exclusive=True,
             doc="length of the flexure",
         )
-        self.rest_angle = self.declare_numeric_parameter(
-            "rest_angle",
-            as_number(rest_angle, (), f"{attempt} with rest_angle"),
+        self.nominal_position = self.declare_numeric_parameter(
+            "nominal_position",
+            as_number(nominal_position, (), f"{attempt} with nominal_position"),
             unit="rad",
             doc="angle at which the flexure is straight",
         )
@@ -202,7 +202,7 @@ class LumpedHinge(StressedElement, CoordinateForceElement):
         stiffness = self.model.stiffness(bending, self.length(context))
         return SpringLaw(
             stiffness=stiffness,
-            nominal_position=self.rest_angle(context),
+            nominal_position=self.nominal_position(context),
             damping=self.damping_time(context) * stiffness,
         )
 
@@ -212,7 +212,7 @@ class LumpedHinge(StressedElement, CoordinateForceElement):
 
     def _angle(self, context: Any) -> Array:
         """Return Θ."""
-        return self.position(context)[0] - self.rest_angle(context)
+        return self.position(context)[0] - self.nominal_position(context)
 
     def calc_greatest_stress(self, context: Any) -> Array:
         """Return the greatest equivalent stress in Pa."""

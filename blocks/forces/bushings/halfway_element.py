@@ -13,6 +13,7 @@ from flexure.blocks.math import relative_pose, relative_velocity, rotate_spatial
 from flexure.blocks.multibody.bodies.bodies import Body, Frame, FrameLike
 from flexure.blocks.multibody.force_elements.force_element import BodyForceElement, FrameMotion
 from flexure.blocks.multibody.trees.component_names import SPATIAL_FORCE
+from flexure.diagrams.systems.ports import Calculation, LeafOutputPort, Prerequisite
 from flexure.diagrams.values.arrays import Array
 from flexure.diagrams.values.state import ContinuousState, DiscreteState
 
@@ -56,19 +57,13 @@ class HalfwayElement(BodyForceElement):
 
     def _declare_kinematics(self) -> None:
         positions, velocities = self.position_ports, self.velocity_ports
-        given = [*self.given_ports, *self.drive_ports]
-        motions = [*positions, *velocities, *given]
-        self._deformation = self.declare_cache_entry(
-            "deformation", self._calc_deformation, prerequisites=[*positions, *given]
-        )
-        self._frame_motions = self.declare_cache_entry(
-            "frame_motions", self._calc_frame_motions, prerequisites=motions
-        )
-        self._rates = self.declare_cache_entry(
-            "deformation_rates",
-            self._calc_rates,
-            prerequisites=[self._deformation, self._frame_motions, *given],
-        )
+        given, entry = [*self.given_ports, *self.drive_ports], self.declare_cache_entry
+        reads: list[Prerequisite] = [*positions, *given]
+        self._deformation = entry("deformation", self._calc_deformation, prerequisites=reads)
+        reads = [*positions, *velocities, *given]
+        self._frame_motions = entry("frame_motions", self._calc_frame_motions, prerequisites=reads)
+        reads = [self._deformation, self._frame_motions, *given]
+        self._rates = entry("deformation_rates", self._calc_rates, prerequisites=reads)
         self.angles = self.declare_vector_output(
             "angles", 3, self._calc_angles, prerequisites=[self._deformation], unit="rad"
         )
@@ -85,29 +80,25 @@ class HalfwayElement(BodyForceElement):
         )
 
     def _declare_frame_forces(self) -> None:
+        reads = [self._deformation, *self.given_ports, *self.drive_ports, *self._own_state]
         self._frame_forces = self.declare_cache_entry(
             "frame_forces",
             self._calc_frame_forces,
-            prerequisites=[
-                *(self._deformation, *self.given_ports, *self.drive_ports, *self._own_state),
-                *([self._rates] if self._dissipates else []),
-            ],
+            prerequisites=[*reads, self._rates] if self._dissipates else reads,
         )
-        self.force_on_frame_A = self.declare_vector_output(
-            "force_on_frame_A",
-            6,
-            self._calc_force_on_frame_A,
-            prerequisites=[self._frame_forces],
-            element_names=SPATIAL_FORCE,
-            doc="spatial force on A about Ao, expressed in A",
-        )
-        self.force_on_frame_C = self.declare_vector_output(
-            "force_on_frame_C",
-            6,
-            self._calc_force_on_frame_C,
-            prerequisites=[self._frame_forces, self._deformation],
-            element_names=SPATIAL_FORCE,
-            doc="spatial force on C about Co, expressed in C",
+        forces = [self._frame_forces]
+        self.force_on_frame_A = self._show_force("A", self._calc_force_on_frame_A, forces)
+        deformed = [*forces, self._deformation]
+        self.force_on_frame_C = self._show_force("C", self._calc_force_on_frame_C, deformed)
+
+    def _show_force(
+        self, end: str, calc: Calculation, reads: Sequence[Prerequisite]
+    ) -> LeafOutputPort:
+        """Declare the output of the force on the frame A or C."""
+        doc = f"spatial force on {end} about {end}o, expressed in {end}"
+        about: dict[str, Any] = {"element_names": SPATIAL_FORCE, "doc": doc}
+        return self.declare_vector_output(
+            f"force_on_frame_{end}", 6, calc, prerequisites=reads, **about
         )
 
     @property

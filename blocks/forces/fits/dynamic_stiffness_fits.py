@@ -13,6 +13,7 @@ from flexure.blocks.forces.fits.dynamic_stiffness import DynamicStiffness, as_co
 from flexure.blocks.forces.fits.fit_report import FitReport
 from flexure.blocks.forces.fits.law_fits import fit_constants
 from flexure.diagrams.checks.arguments import flag, require
+from flexure.diagrams.interface.option_names import answers_other_words
 from flexure.diagrams.values.arrays import (
     FloatArray,
     as_numbers,
@@ -23,6 +24,7 @@ from flexure.diagrams.values.arrays import (
 _ATTEMPT = "Cannot fit a dynamic stiffness"
 
 
+@answers_other_words
 def fit_dynamic_stiffness(
     frequency: npt.ArrayLike,
     stiffness: npt.ArrayLike,

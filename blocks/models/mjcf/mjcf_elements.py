@@ -11,7 +11,7 @@ import numpy as np
 from flexure.blocks.forces.between_points.one_sided_spring import Cable
 from flexure.blocks.forces.between_points.spring_damper import LinearSpringDamper
 from flexure.blocks.forces.on_joints.compliant_coupling import CompliantCoupling
-from flexure.blocks.forces.on_joints.joint_spring import JointSpring
+from flexure.blocks.forces.on_joints.joint_springs import JointSpring
 from flexure.blocks.math import RigidTransform, rotation_from_quaternion
 from flexure.blocks.models.reading.links import add_friction
 from flexure.blocks.models.reading.visuals import color_code

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from flexure.blocks.forces.on_joints.joint_spring import JointSpring
+from flexure.blocks.forces.on_joints.joint_springs import JointSpring
 from flexure.blocks.math import (
     RigidTransform,
     compose_transforms,

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from flexure.blocks.forces.on_joints.joint_friction import JointFriction
-from flexure.blocks.forces.on_joints.joint_spring import JointSpring
+from flexure.blocks.forces.on_joints.joint_springs import JointSpring
 from flexure.blocks.math import RigidTransform, compose_transforms
 from flexure.blocks.models.reading.links import BOUNDLESS, TRANSITION_VELOCITY
 from flexure.blocks.models.reading.xml_elements import LeftOut

@@ -29,7 +29,7 @@ from flexure.blocks.multibody.trees.component_names import (
 from flexure.blocks.multibody.trees.inverse_dynamics import reaction
 from flexure.blocks.multibody.trees.topology import Mobilizer
 from flexure.diagrams import scalars
-from flexure.diagrams.systems.ports import Prerequisite
+from flexure.diagrams.systems.ports import Calculation, Prerequisite
 from flexure.diagrams.values.arrays import Array
 
 
@@ -145,180 +145,112 @@ class MultibodyTree(TreeDynamics):
             self._declare_constraint_outputs(k, constraint)
         declare_totals(self)
 
+    def _show(
+        self,
+        owner: str,
+        name: str,
+        size: int,
+        calc: Calculation,
+        *reads: Prerequisite,
+        **about: Any,
+    ) -> None:
+        """Declare an output of a body, a joint or a constraint."""
+        self.declare_vector_output(f"{owner}_{name}", size, calc, prerequisites=reads, **about)
+
     def _declare_body_outputs(self, number: int, body: Body) -> None:
-        self.declare_vector_output(
-            f"{body.name}_pose",
-            POSE_SIZE,
-            partial(self._calc_pose, number),
-            prerequisites=[self.placements],
-            doc="rotation matrix row by row, then position, in the world",
-        )
-        self.declare_vector_output(
-            f"{body.name}_position",
-            3,
-            partial(self._calc_position, number),
-            prerequisites=[self.placements],
-            unit="m",
-            element_names=POSITION,
-        )
-        self.declare_vector_output(
-            f"{body.name}_spatial_velocity",
-            6,
-            partial(self._calc_velocity, number),
-            prerequisites=[self.motions],
-            element_names=SPATIAL_VELOCITY,
-            doc="angular velocity, then velocity of the origin, in the world",
-        )
-        self.declare_vector_output(
-            f"{body.name}_spatial_acceleration",
-            6,
-            partial(self._calc_acceleration, number),
-            prerequisites=[self.body_accelerations],
-            doc="angular acceleration, then acceleration of the origin, in the world",
-        )
+        def show(name: str, size: int, calc: Any, reads: Prerequisite, **about: Any) -> None:
+            self._show(body.name, name, size, partial(calc, number), reads, **about)
+
+        doc = "rotation matrix row by row, then position, in the world"
+        show("pose", POSE_SIZE, self._calc_pose, self.placements, doc=doc)
+        show("position", 3, self._calc_position, self.placements, unit="m", element_names=POSITION)
+        doc = "angular velocity, then velocity of the origin, in the world"
+        about = {"element_names": SPATIAL_VELOCITY, "doc": doc}
+        show("spatial_velocity", 6, self._calc_velocity, self.motions, **about)
+        doc = "angular acceleration, then acceleration of the origin, in the world"
+        show("spatial_acceleration", 6, self._calc_acceleration, self.body_accelerations, doc=doc)
 
     def _declare_joint_outputs(self, mobilizer: Mobilizer) -> None:
         joint = mobilizer.joint
-        self.declare_vector_output(
-            f"{joint.name}_reaction",
-            6,
-            partial(self._calc_reaction, mobilizer),
-            prerequisites=[self.transmitted, self.placements],
-            element_names=SPATIAL_FORCE,
-            doc="moment about Mo and force on the child body by the joint, in the frame M on it",
-        )
+        show = partial(self._show, joint.name)
+        doc = "moment about Mo and force on the child body by the joint, in the frame M on it"
+        about = {"element_names": SPATIAL_FORCE, "doc": doc}
+        calc = partial(self._calc_reaction, mobilizer)
+        show("reaction", 6, calc, self.transmitted, self.placements, **about)
         if mobilizer.is_weld:
             return
-        self.declare_vector_output(
-            f"{joint.name}_q",
+        show(
+            "q",
             joint.num_positions,
             partial(self._calc_joint_position, mobilizer.q),
-            prerequisites=[self.state],
+            self.state,
             shows=mobilizer.q,
             element_names=joint.POSITION_SUFFIXES,
             unit=common_unit(joint.POSITION_SUFFIXES, "rad", "m"),
         )
-        self.declare_vector_output(
-            f"{joint.name}_v",
+        show(
+            "v",
             joint.num_velocities,
             partial(self._calc_joint_velocity, mobilizer.v),
-            prerequisites=[self.moving_velocities],
+            self.moving_velocities,
             shows=self._in_state(mobilizer.v),
             element_names=joint.VELOCITY_SUFFIXES,
             unit=common_unit(joint.VELOCITY_SUFFIXES, "rad/s", "m/s"),
         )
 
     def _declare_constraint_outputs(self, k: int, constraint: Constraint) -> None:
-        name, size = constraint.name, constraint.num_equations
-        self.declare_vector_output(
-            f"{name}_error",
-            size,
-            partial(self._calc_constraint_error, k),
-            prerequisites=[self.conditions],
-            doc="what is left of the equations of the constraint, as lengths, angles or velocities",
-        )
-        self.declare_vector_output(
-            f"{name}_error_rate",
-            size,
-            partial(self._calc_constraint_rate, k),
-            prerequisites=[self.conditions],
-        )
-        self.declare_vector_output(
-            f"{name}_multipliers",
-            size,
-            partial(self._calc_multipliers_of, k),
-            prerequisites=[self.multipliers],
-            doc="forces and moments with which the equations are upheld",
-        )
+        show, size = partial(self._show, constraint.name), constraint.num_equations
+        doc = "what is left of the equations of the constraint, as lengths, angles or velocities"
+        show("error", size, partial(self._calc_constraint_error, k), self.conditions, doc=doc)
+        show("error_rate", size, partial(self._calc_constraint_rate, k), self.conditions)
+        doc = "forces and moments with which the equations are upheld"
+        show("multipliers", size, partial(self._calc_multipliers_of, k), self.multipliers, doc=doc)
         if constraint.contact_equation is not None:
             number = constraint.contact_equation
             for what, calc, doc in (
                 ("contact_force", self._calc_contact_force, "negative where it pulls"),
                 ("lift_off", self._calc_lift_off, "1 where a real contact would open, or 0"),
             ):
-                self.declare_vector_output(
-                    f"{name}_{what}",
-                    1,
-                    partial(calc, k, number),
-                    prerequisites=[self.multipliers],
-                    doc=doc,
-                )
+                show(what, 1, partial(calc, k, number), self.multipliers, doc=doc)
         if isinstance(constraint, FrameConstraint):
-            self.declare_vector_output(
-                f"{name}_reaction",
-                6,
-                partial(self._calc_constraint_reaction, k, constraint),
-                prerequisites=[self.multipliers, self.conditions, self.placements],
-                element_names=SPATIAL_FORCE,
-                doc="moment about Mo and force on the body of M, in the frame M on it",
-            )
+            reaction_of = partial(self._calc_constraint_reaction, k, constraint)
+            reads = self.multipliers, self.conditions, self.placements
+            doc = "moment about Mo and force on the body of M, in the frame M on it"
+            show("reaction", 6, reaction_of, *reads, element_names=SPATIAL_FORCE, doc=doc)
         if isinstance(constraint, SwitchedConstraint):
             self._declare_switched_outputs(constraint)
 
     def _declare_switched_outputs(self, constraint: SwitchedConstraint) -> None:
-        name = constraint.name
+        show, modes = partial(self._show, constraint.name), constraint.modes
+        names, doc = constraint.mode_names(), constraint.MODES
+        show("mode", len(constraint.rows), modes, modes, element_names=names, doc=doc)
         needs: list[Prerequisite]
-        self.declare_vector_output(
-            f"{name}_mode",
-            len(constraint.rows),
-            constraint.modes,
-            prerequisites=[constraint.modes],
-            element_names=constraint.mode_names(),
-            doc=constraint.MODES,
-        )
         if isinstance(constraint, UnilateralConstraint):
-            self.declare_vector_output(
-                f"{name}_dissipated_energy",
-                1,
-                constraint.dissipated,
-                prerequisites=[constraint.dissipated],
-                unit="J",
-                doc="what impacts have taken away so far",
-            )
+            taken, doc = constraint.dissipated, "what impacts have taken away so far"
+            show("dissipated_energy", 1, taken, taken, unit="J", doc=doc)
             if constraint.has_friction:
                 needs = [self.conditions, self.multipliers]
-                self.declare_vector_output(
-                    f"{name}_friction_force",
+                show(
+                    "friction_force",
                     3 * constraint.num_equations,
                     constraint.friction_force,
-                    prerequisites=[*needs, self.placements],
+                    *(*needs, self.placements),
                     unit="N",
                     doc="friction on the shape that is not a half-space, else on A, at each gap, "
                     "in the world",
                 )
-                self.declare_vector_output(
-                    f"{name}_non_conservative_power",
-                    1,
-                    constraint.power,
-                    prerequisites=needs,
-                    unit="W",
-                )
+                show("non_conservative_power", 1, constraint.power, *needs, unit="W")
         elif isinstance(constraint, StickingConstraint):
-            needs = [self.moving_velocities, constraint.modes]
-            follows_load, joint = isinstance(constraint, LoadedFriction), constraint.joint
-            self.declare_vector_output(
-                f"{name}_generalized_force",
-                joint.num_velocities,
-                constraint.force,
-                prerequisites=[*needs, self.multipliers],
-                **along_joint(joint),
-            )
-            self.declare_vector_output(
-                f"{name}_non_conservative_power",
-                1,
-                constraint.power,
-                prerequisites=[*needs, self.multipliers] if follows_load else needs,
-                unit="W",
-            )
-            if isinstance(constraint, LoadedFriction):
-                self.declare_vector_output(
-                    f"{name}_load",
-                    1,
-                    constraint.load,
-                    prerequisites=[self.transmitted, self.placements],
-                    doc="what the coefficient of friction is multiplied by",
-                    **along_joint(joint),
-                )
+            needs = [self.moving_velocities, modes]
+            pressed, along = [*needs, self.multipliers], along_joint(constraint.joint)
+            size = constraint.joint.num_velocities
+            show("generalized_force", size, constraint.force, *pressed, **along)
+            if not isinstance(constraint, LoadedFriction):
+                show("non_conservative_power", 1, constraint.power, *needs, unit="W")
+                return
+            show("non_conservative_power", 1, constraint.power, *pressed, unit="W")
+            doc = "what the coefficient of friction is multiplied by"
+            show("load", 1, constraint.load, self.transmitted, self.placements, doc=doc, **along)
 
     def _calc_constraint_error(self, k: int, context: Any) -> Array:
         condition = self.conditions(context)[k]

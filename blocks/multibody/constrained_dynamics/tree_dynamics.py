@@ -63,7 +63,7 @@ from flexure.blocks.multibody.trees.tree_constants import (
 from flexure.blocks.multibody.trees.tree_inputs import Actuator, ForceInput, InertiaInput
 from flexure.diagrams.checks.arguments import items_of
 from flexure.diagrams.checks.errors import DeclarationError
-from flexure.diagrams.systems.ports import InputPort, Prerequisite
+from flexure.diagrams.systems.ports import CacheEntry, Calculation, InputPort, Prerequisite
 from flexure.diagrams.values.arrays import Array, FloatArray, as_number
 from flexure.diagrams.values.state import ContinuousState
 
@@ -213,60 +213,33 @@ class TreeDynamics(ConstrainedTree):
         """Declare what is shown of all that."""
 
     def _declare_cache(self) -> None:
+        def entry(name: str, calc: Calculation, *reads: Prerequisite) -> CacheEntry:
+            return self.declare_cache_entry(name, calc, prerequisites=reads)
+
         x, carried = self._own_state, self.constants.inertia_ports
-        self.moving_velocities = self.declare_cache_entry(
-            "moving_velocities", self._calc_velocities, prerequisites=x
-        )
-        self.placements = self.declare_cache_entry(
-            "placements", self._calc_placements, prerequisites=x
-        )
-        self.motions = self.declare_cache_entry(
-            "motions",
-            self._calc_motions,
-            prerequisites=[self.placements, self.moving_velocities, *x],
-        )
-        self.inertias = self.declare_cache_entry(
-            "inertias", self._calc_inertias, prerequisites=[self.placements, *carried]
-        )
+        self.moving_velocities = entry("moving_velocities", self._calc_velocities, *x)
+        self.placements = entry("placements", self._calc_placements, *x)
+        moving: list[Prerequisite] = [self.placements, self.moving_velocities, *x]
+        self.motions = entry("motions", self._calc_motions, *moving)
+        self.inertias = entry("inertias", self._calc_inertias, self.placements, *carried)
         on_bodies = [port for port, _, _ in self.on_bodies]
         on_joints = [port for port, _, _ in self.on_joints]
-        acting: list[Prerequisite] = [
-            *(self.placements, self.moving_velocities, *x),
-            *(self.generalized_force, *on_bodies, *on_joints, *carried),
-            *(each.modes for each in self.frictions),
-        ]
-        self.conditions = self.declare_cache_entry(
-            "conditions",
-            self._calc_conditions,
-            prerequisites=[
-                *(self.placements, self.motions, self.moving_velocities, *x),
-                *dict.fromkeys(k for each in self.constraints for k in each.prerequisites),
-            ],
+        modes = [each.modes for each in self.frictions]
+        acting = [*moving, self.generalized_force, *on_bodies, *on_joints, *carried, *modes]
+        given = dict.fromkeys(k for each in self.constraints for k in each.prerequisites)
+        conditions = entry("conditions", self._calc_conditions, *moving, self.motions, *given)
+        solved = [*acting, self.motions, self.inertias, conditions]
+        multipliers = entry("multipliers", self._calc_multipliers, *solved)
+        multipliers.needs_start = True
+        self.conditions, self.multipliers = conditions, multipliers
+        upheld: list[Prerequisite] = [conditions, multipliers] if self.constraints else []
+        reads = [multipliers] if self.constraints else acting
+        self.rates = entry("joint_accelerations", self._calc_joint_accelerations, *reads)
+        self.body_accelerations = entry(
+            "body_accelerations", self._calc_body_accelerations, self.motions, self.rates
         )
-        self.multipliers = self.declare_cache_entry(
-            "multipliers",
-            self._calc_multipliers,
-            prerequisites=[*acting, self.motions, self.inertias, self.conditions],
-        )
-        self.multipliers.needs_start = True
-        self.rates = self.declare_cache_entry(
-            "joint_accelerations",
-            self._calc_joint_accelerations,
-            prerequisites=[self.multipliers] if self.constraints else acting,
-        )
-        self.body_accelerations = self.declare_cache_entry(
-            "body_accelerations",
-            self._calc_body_accelerations,
-            prerequisites=[self.motions, self.rates],
-        )
-        self.transmitted = self.declare_cache_entry(
-            "transmitted_forces",
-            self._calc_transmitted,
-            prerequisites=[
-                *(self.rates, self.motions, self.inertias, *on_bodies),
-                *([self.conditions, self.multipliers] if self.constraints else []),
-            ],
-        )
+        reads = [self.rates, self.motions, self.inertias, *on_bodies, *upheld]
+        self.transmitted = entry("transmitted_forces", self._calc_transmitted, *reads)
 
     # What the tree is made of ----------------------------------------------------------------
 

@@ -5,6 +5,7 @@ gives the values of φ, of their rates and of w, and the forces per multiplier, 
 the Jacobian; `constrained_motion` makes one system of equations of them all.
 """
 
+from flexure.blocks.multibody.constraints.cam_follower import CamFollower as CamFollower
 from flexure.blocks.multibody.constraints.constraint import (
     Condition as Condition,
     Constraint as Constraint,
@@ -25,7 +26,6 @@ from flexure.blocks.multibody.constraints.frame_constraints import (
     PointOnLine as PointOnLine,
     PointOnPlane as PointOnPlane,
 )
-from flexure.blocks.multibody.constraints.gearing import CamFollower as CamFollower
 from flexure.blocks.multibody.constraints.rigid_stop import RigidStop as RigidStop
 from flexure.blocks.multibody.constraints.rolling import (
     RollingContact as RollingContact,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -154,33 +155,18 @@ def declare_constraints(
         constraint.declare(tree)
     check_dependent(constraints)
     length = longest_link(tree.topology)
-    pace = tree.declare_numeric_parameter(
-        "stabilization",
-        _PACES * np.sqrt(GRAVITY / length),
-        unit="1/s",
-        lower=0.0,
-        doc="pace at which errors of constraints decay",
-    )
-    tolerance = tree.declare_numeric_parameter(
-        "start_tolerance",
-        _ALLOWED * length,
-        lower=0.0,
-        exclusive=True,
-        doc="largest error of constraints with which a motion may begin",
-    )
-    tolerated = tree.declare_numeric_parameter(
-        "constraint_tolerance",
-        _TOLERATED * length,
-        lower=0.0,
-        exclusive=True,
-        allow_infinite=True,
-        doc="largest error of constraints that simulations leave after a step; inf leaves all",
-    )
-    regularization = tree.declare_numeric_parameter(
+    declare = partial(tree.declare_numeric_parameter, lower=0.0)
+    doc = "pace at which errors of constraints decay"
+    pace = declare("stabilization", _PACES * np.sqrt(GRAVITY / length), unit="1/s", doc=doc)
+    declare = partial(declare, exclusive=True)
+    doc = "largest error of constraints with which a motion may begin"
+    tolerance = declare("start_tolerance", _ALLOWED * length, doc=doc)
+    doc = "largest error of constraints that simulations leave after a step; inf leaves all"
+    largest = _TOLERATED * length
+    tolerated = declare("constraint_tolerance", largest, allow_infinite=True, doc=doc)
+    regularization = declare(
         "regularization",
         REGULARIZATION,
-        lower=0.0,
-        exclusive=True,
         doc="part that is added to the equations of constraints, so that redundant ones share "
         "forces; assemble(context) makes it smaller for loops that are held by short levers",
     )

@@ -170,28 +170,16 @@ class EnergyLedger(LeafSystem):
         if projections:
             self.declare_tally(self._calc_energy)
         x = self.works_state
-        self.balance = self.declare_vector_output(
-            "balance",
-            1,
-            self._calc_balance,
-            prerequisites=[x, self.kinetic_energy, *self._energies, *self._dissipated],
-            unit="J",
+        show = partial(self.declare_vector_output, unit="J")
+        reads = [x, self.kinetic_energy, *self._energies, *self._dissipated]
+        self.balance = show("balance", 1, self._calc_balance, prerequisites=reads)
+        calc, reads = self._calc_store_balances, [x, *self._energies]
+        self.store_balances = show(
+            "store_balances", len(stores), calc, prerequisites=reads, element_names=stores
         )
-        self.store_balances = self.declare_vector_output(
-            "store_balances",
-            len(self.stores),
-            self._calc_store_balances,
-            prerequisites=[x, *self._energies],
-            unit="J",
-            element_names=self.stores,
-        )
-        self.works = self.declare_vector_output(
-            "works",
-            len(self.sources) + len(self.sinks) + len(last),
-            self._calc_works,
-            prerequisites=[x, *self._dissipated],
-            unit="J",
-            element_names=(*self.sources, *self.sinks, *last),
+        names, reads = [*sources, *sinks, *last], [x, *self._dissipated]
+        self.works = show(
+            "works", len(names), self._calc_works, prerequisites=reads, element_names=names
         )
 
     def calc_time_derivatives(self, context: Any) -> list[Array]:

@@ -1,4 +1,4 @@
-"""Held coordinates: joints, or single coordinates of them, that a search does not change."""
+"""Joints and single coordinates that searches hold, by handle, name or path."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ Held: TypeAlias = Joint | Way
 def held_places(system: System, held: Held | Iterable[Held], attempt: str) -> Iterator[Place]:
     """Yield where in the states of a system the positions of joints and other components are."""
     wanted = "joints and coordinates, by handle, name or path"
-    joints = dict(_joints(system))
     for way in items_of([held] if isinstance(held, (Joint, *WAYS)) else held, wanted, attempt):
+        joints = dict(_joints(system)) if isinstance(way, str) else {}
         joint = joints.get(way) if isinstance(way, str) else way
         if isinstance(joint, Joint) and not joint.num_positions:
             continue
         try:
             place = find_place(system, joint.positions if isinstance(joint, Joint) else way, _holds)
         except UnknownNameError:
-            if not isinstance(way, str) or closest(way, joints) is None:
+            if closest(way, joints) is None:
                 raise
             remedy = suggestion(way, joints)
             raise UnknownNameError(f"{attempt} with '{way}' fixed", remedy=remedy) from None

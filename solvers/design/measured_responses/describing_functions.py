@@ -123,7 +123,7 @@ class DescribingFunction(Answer):
 @answers_other_words
 def describing_function(
     block: System,
-    amplitudes: npt.ArrayLike,
+    amplitude: npt.ArrayLike,
     *,
     bias: float = 0.0,
     frequency: float = 1.0,
@@ -139,7 +139,7 @@ def describing_function(
     block : System
         A block, or a diagram, with one input and one output of one component; a block in a diagram
         is used alone.
-    amplitudes : array_like, shape (n,)
+    amplitude : array_like, shape (n,)
         Amplitudes A, positive, in units of the input.
     bias : float
         Mean value of the input.
@@ -182,9 +182,9 @@ def describing_function(
     """
     require_system(block, "Cannot compute a describing function")
     attempt = f"Cannot compute the describing function of '{block.label}'"
-    sizes = np.atleast_1d(as_numbers(amplitudes, attempt, "amplitudes"))
+    sizes = np.atleast_1d(as_numbers(amplitude, attempt, "amplitude"))
     fits = sizes.ndim == 1 and sizes.size and np.isfinite(sizes).all() and bool(np.all(sizes > 0.0))
-    require(fits, amplitudes, attempt, "one or more amplitudes above zero")
+    require(fits, amplitude, attempt, "one or more amplitudes above zero")
     mean = bounded(bias, f"{attempt} with this bias")
     attempt_at = f"{attempt} at this frequency"
     omega = bounded(frequency, attempt_at, lower=0.0, exclusive=True, unit="rad/s")

@@ -170,7 +170,7 @@ class LimitCycles(Answer):
 def limit_cycles(
     system: Diagram,
     block: System | str,
-    amplitudes: npt.ArrayLike,
+    amplitude: npt.ArrayLike,
     *,
     context: Context | None = None,
     period: float | None = None,
@@ -184,7 +184,7 @@ def limit_cycles(
         A diagram with a loop through the block.
     block : System or str
         The nonlinear block, or its path: with one input and one output of one component.
-    amplitudes : array_like, shape (n,)
+    amplitude : array_like, shape (n,)
         Ascending amplitudes at its input, between which cycles are looked for, such as
         ``np.geomspace(0.1, 10.0, 60)``. Between two neighbors the describing function should bend
         little.
@@ -260,10 +260,10 @@ def limit_cycles(
     attempt = f"Cannot find limit cycles of '{system.label}'"
     require(isinstance(system, Diagram), system, attempt, "a diagram with a loop")
     start = start_context(system, context, attempt)
-    sizes = as_numbers(amplitudes, attempt, "amplitudes")
+    sizes = as_numbers(amplitude, attempt, "amplitude")
     fits = bool(sizes.ndim == 1 and sizes.size > 1 and np.isfinite(sizes).all())
     fits = fits and bool(sizes[0] > 0.0 and np.all(np.diff(sizes) > 0.0))
-    require(fits, amplitudes, attempt, "two or more ascending amplitudes above zero")
+    require(fits, amplitude, attempt, "two or more ascending amplitudes above zero")
     simulated = flag(confirm, "confirm", attempt)
     nonlinear: Any = system.get_system(block) if isinstance(block, str) else block
     require_system(nonlinear, attempt)

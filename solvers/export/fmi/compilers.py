@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 import platform
 import shutil
 import struct
@@ -88,10 +89,11 @@ def universal(one: bytes, other: bytes) -> bytes:
 
 
 def _compiler(name: str, attempt: str) -> list[str]:
-    """Return the command of a compiler: that of this machine, or Zig for other ones."""
+    """Return the command of a compiler: of this machine, first what ``CC`` names, or Zig."""
     wanted = PLATFORMS[name]
     if wanted.host == (platform.system(), platform.machine()):
-        found = next(filter(None, map(shutil.which, ("gcc", "cc", "clang"))), None)
+        programs = (os.environ.get("CC", ""), "gcc", "cc", "clang")
+        found = next(filter(None, map(shutil.which, programs)), None)
         if found is not None:
             return [found]
     if importlib.util.find_spec("ziglang") is None:

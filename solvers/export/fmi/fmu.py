@@ -262,8 +262,9 @@ def to_fmu(
         Parameters that can be set in the unit; all numeric ones when omitted.
     platforms : sequence of str
         Platforms to compile for: "linux", "windows", "macos" (x86-64), "linux-arm", "macos-arm".
-        For the platform of this machine gcc, cc or clang is used, for others the package ziglang
-        (extra ``compiler``). None of them with sources alone.
+        For the platform of this machine the compiler that the environment variable ``CC`` names is
+        used, or gcc, cc or clang; for others the package ziglang (extra ``compiler``). None of
+        them with sources alone.
     sources : bool
         Whether the archive contains the C sources.
 

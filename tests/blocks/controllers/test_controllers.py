@@ -13,7 +13,7 @@ import flexure as fx
 from flexure.blocks.controllers.controllers import PIDController
 from flexure.diagrams.checks.errors import DeclarationError, UnknownNameError, ValueRefusedError
 from tests.oracle.reading import cases
-from tests.support.tiers import thinned
+from tests.support.tiers import for_each, thinned
 
 Tick = Callable[[fx.Context], None]
 
@@ -501,7 +501,7 @@ def test_the_tracking_time_of_a_sampled_controller_is_at_least_one_period() -> N
         PIDController("pid", tracking_time=0.05, period=0.1)
 
 
-@pytest.mark.parametrize(("period", "offset"), [(0.0, 0.0), (-0.1, 0.0), (0.1, -1.0)])
+@for_each(("period", "offset"), [(0.0, 0.0), (-0.1, 0.0), (0.1, -1.0)])
 def test_a_sampled_controller_needs_a_clock(period: float, offset: float) -> None:
     with pytest.raises(DeclarationError, match="periodic"):
         PIDController("pid", offset=offset, period=period)

@@ -16,6 +16,7 @@ from flexure.blocks.controllers.state_feedback import (
     StateFeedback,
 )
 from flexure.diagrams.checks.errors import DeclarationError
+from tests.support.tiers import for_each
 
 Integrate = Callable[[fx.Context, float], fx.Context]
 
@@ -117,7 +118,7 @@ def test_observer_of_a_system_without_inputs_has_one_input() -> None:
     assert [port.name for port in block.input_ports] == ["y"]
 
 
-@pytest.mark.parametrize("gain", [[1.0, 2.0, 3.0], np.ones((2, 2)), 1.0])
+@for_each("gain", [[1.0, 2.0, 3.0], np.ones((2, 2)), 1.0])
 def test_observer_refuses_gains_that_do_not_fit(gain: Any) -> None:
     with pytest.raises(DeclarationError, match="2 x 1 matrix for gain"):
         LuenbergerObserver("observer", A, B, C, gain=gain)

@@ -11,6 +11,7 @@ import pytest
 import flexure as fx
 from flexure.blocks.linear_systems.continuous import FilteredDerivative, FirstOrderLag, Integrator
 from flexure.diagrams.checks.errors import DeclarationError, UnknownNameError, ValueRefusedError
+from tests.support.tiers import for_each
 
 Integrate = Callable[[fx.Context, float], fx.Context]
 
@@ -195,7 +196,7 @@ def test_integrator_is_reset_to_the_value_at_its_input_within_the_limits() -> No
     assert block.x(simulator.context).tolist() == [3.0, 4.0]
 
 
-@pytest.mark.parametrize(
+@for_each(
     "options",
     [
         {"size": 0},
@@ -245,7 +246,7 @@ def test_time_constants_are_positive(make: Any, time_constant: float) -> None:
         block.time_constant.set(block.create_default_context(), time_constant)
 
 
-@pytest.mark.parametrize("make", [FirstOrderLag, FilteredDerivative])
+@for_each("make", [FirstOrderLag, FilteredDerivative])
 def test_time_constants_are_one_or_as_many_as_components(make: Any) -> None:
     with pytest.raises(DeclarationError, match="one number or 3 numbers for time_constant"):
         make("block", [1.0, 2.0], size=3)

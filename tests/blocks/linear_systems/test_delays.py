@@ -149,7 +149,7 @@ def test_a_delay_line_breaks_loops_and_a_pade_delay_does_not() -> None:
     assert PadeDelay("pipe", 0.5).feedthrough == {("u", "y")}
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("delay", "period", "options"),
     [
         (0.05, 0.1, {}),
@@ -362,7 +362,7 @@ def test_pade_delay_shows_a_jump_at_once_with_alternating_sign(order: int, direc
     assert block.y.eval(context).tolist() == [2.5 * direct]
 
 
-@pytest.mark.parametrize("order", [0, 11, 2.5])
+@for_each("order", [0, 11, 2.5])
 def test_pade_orders_from_one_to_ten(order: Any) -> None:
     with pytest.raises(DeclarationError):
         PadeDelay("delay", 1.0, order)

@@ -14,6 +14,7 @@ from flexure.blocks.linear_systems.continuous import FilteredDerivative, Integra
 from flexure.blocks.linear_systems.discrete import UnitDelay, ZeroOrderHold
 from flexure.blocks.linear_systems.state_space import StateSpace, TransferFunction
 from flexure.diagrams.checks.errors import AlgebraicLoopError, DeclarationError, ValueRefusedError
+from tests.support.tiers import for_each
 
 Tick = Callable[[fx.Context], None]
 
@@ -289,7 +290,7 @@ def test_every_sampled_block_keeps_its_clock(kind: str) -> None:
             make("block", period, offset=offset)
 
 
-@pytest.mark.parametrize("kind", ["hold", "delay", "derivative", "integrator"])
+@for_each("kind", ["hold", "delay", "derivative", "integrator"])
 def test_every_sampled_block_has_at_least_one_component(kind: str) -> None:
     with pytest.raises(DeclarationError, match="block"):
         MAKERS[kind]("block", 0.1, size=0)

@@ -10,6 +10,7 @@ import pytest
 import flexure as fx
 from flexure.blocks.linear_systems.filters import LeadLag, NotchFilter
 from flexure.diagrams.checks.errors import DeclarationError, ValueRefusedError
+from tests.support.tiers import for_each
 
 OMEGA = np.geomspace(0.01, 1e4, 41)
 
@@ -102,7 +103,7 @@ def test_notch_takes_a_resonance_out_of_what_passes() -> None:
     assert peaks[1] == pytest.approx(1.0, abs=0.01)
 
 
-@pytest.mark.parametrize(
+@for_each(
     "make",
     [
         lambda: LeadLag("filter", 0.0, 1.0),

@@ -116,7 +116,7 @@ def test_state_space_matrices_can_be_set() -> None:
     np.testing.assert_allclose(block.y.eval(context), 3 * C @ X + (D + 1.0) @ U, rtol=1e-14)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("matrices", "culprit"),
     [
         ((A[:2], B, C), "2 x 2 matrix for A"),
@@ -173,7 +173,7 @@ def test_affine_offsets_can_be_set() -> None:
     np.testing.assert_allclose(block.y.eval(context), C @ X + D @ U + [4.0, 5.0], rtol=1e-14)
 
 
-@pytest.mark.parametrize(("f0", "y0"), [([1.0, 2.0], 0.0), (0.0, [1.0, 2.0, 3.0])])
+@for_each(("f0", "y0"), [([1.0, 2.0], 0.0), (0.0, [1.0, 2.0, 3.0])])
 def test_affine_system_refuses_offsets_of_another_size(f0: Any, y0: Any) -> None:
     with pytest.raises(DeclarationError, match=r"numbers for [fy]0"):
         AffineSystem("system", A, B, f0, C, D, y0)
@@ -227,19 +227,14 @@ def test_transfer_function_state_are_derivatives_of_one_signal(integrate: Integr
     np.testing.assert_allclose(block.x(context), [rate, signal], rtol=1e-9)
 
 
-@pytest.mark.parametrize(
-    ("numerator", "feedthrough"),
-    [
+def test_transfer_function_goes_straight_through_when_the_degrees_are_equal() -> None:
+    for numerator, feedthrough in [
         ([1.0, 0.0, 4.0], {("u", "y")}),
         ([1.0, 4.0], set()),
         ([0.0, 1.0, 4.0], set()),
         ([0.0], set()),
-    ],
-)
-def test_transfer_function_goes_straight_through_when_the_degrees_are_equal(
-    numerator: list[float], feedthrough: set[tuple[str, str]]
-) -> None:
-    assert TransferFunction("ratio", numerator, [1.0, 4.0, 4.0]).feedthrough == feedthrough
+    ]:
+        assert TransferFunction("ratio", numerator, [1.0, 4.0, 4.0]).feedthrough == feedthrough
 
 
 def test_transfer_function_coefficients_can_be_set() -> None:
@@ -268,7 +263,7 @@ def test_improper_transfer_function_is_refused_with_advice() -> None:
         TransferFunction("ratio", [1.0, 0.0, 0.0], [1.0, 1.0])
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("numerator", "denominator"),
     [([1.0], [2.0]), ([1.0], []), ([1.0], [0.0, 1.0, 1.0]), ([], [1.0, 1.0]), ([1.0], 3.0),
      ([[1.0, 2.0]], [1.0, 2.0, 3.0]), ([1.0], "s + 1")],

@@ -11,6 +11,7 @@ import pytest
 import flexure as fx
 from flexure.constraints import Coupling, GearPair, HolonomicConstraint, LoopJoint
 from flexure.diagrams.checks.errors import DeclarationError
+from tests.support.tiers import for_each
 
 mujoco: Any = pytest.importorskip("mujoco", reason="MJCF files are read with the package mujoco")
 
@@ -314,9 +315,7 @@ def test_tendons_of_other_kinds_are_left_out_by_name() -> None:
         fx.load_mjcf(limited)
 
 
-@pytest.mark.parametrize(
-    "source", ["<mujoco><nothing/></mujoco>", "<", "<sdf/>", "no such file.xml"]
-)
+@for_each("source", ["<mujoco><nothing/></mujoco>", "<", "<sdf/>", "no such file.xml"])
 def test_what_mujoco_refuses_is_refused_with_its_words(source: str) -> None:
     with pytest.raises(DeclarationError, match="Cannot read an MJCF file: expected a file that"):
         fx.load_mjcf(source)

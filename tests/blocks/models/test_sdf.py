@@ -11,6 +11,7 @@ import pytest
 import flexure as fx
 from flexure.diagrams.checks.errors import DeclarationError, UnknownNameError
 from tests.oracle.reading import DATA
+from tests.support.tiers import for_each
 
 pytest.importorskip("lxml", reason="SDF files are read with the package lxml")
 
@@ -182,7 +183,7 @@ def test_what_is_not_understood_is_listed_and_said(text: str, words: str) -> Non
     assert len(builder.left_out) == 1
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "kind", "words"),
     [
         ("<sdf/>", DeclarationError, "attribute 'version'"),

@@ -27,6 +27,7 @@ from flexure.blocks.multibody.plants.plant import Plant
 from flexure.blocks.multibody.plants.plant_builder import PlantBuilder
 from flexure.diagrams.checks.errors import DeclarationError
 from tests.support.mechanics.robots import ARM, BUSHING, DOOR, LINK
+from tests.support.tiers import for_each
 
 pytest.importorskip("lxml", reason="URDF files are read with the package lxml")
 
@@ -132,7 +133,7 @@ def test_door_has_the_names_limits_and_motor_of_the_file() -> None:
     assert door.calc_vdot(context) - still == pytest.approx([4.0 / (0.6 + 9.0 * 0.4**2)])
 
 
-@pytest.mark.parametrize("seed", range(3))
+@for_each("seed", range(3))
 def test_arm_with_bushing_and_spring_moves_like_one_made_by_hand(seed: int) -> None:
     for found, expected in zip(
         accelerations(load_urdf(ARM).build(), seed), accelerations(arm_by_hand(), seed), strict=True

@@ -183,7 +183,7 @@ def test_error_names_line_and_element(case: str) -> None:
         load_urdf(make())
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("old", "new", "message"),
     [
         (

@@ -146,7 +146,7 @@ def test_ports_without_components_are_fine(block: fx.LeafSystem) -> None:
 # Gains ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("gain", "size", "expected"),
     [(3.0, 2, [30.0, -60.0]), ([3.0, 0.5], None, [30.0, -10.0]), ([3.0, 0.5], 2, [30.0, -10.0])],
 )
@@ -182,9 +182,8 @@ def test_gains_are_set_in_the_context_of_the_diagram_around_them() -> None:
 # Sums and products ---------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("block", "expected"),
-    [
+def test_inputs_are_combined_from_left_to_right() -> None:
+    for block, expected in [
         (Sum("s", "+++"), 5.0 + 2.0 + 10.0),
         (Sum("s", "+-+"), 5.0 - 2.0 + 10.0),
         (Sum("s", "-+-"), -5.0 + 2.0 - 10.0),
@@ -192,10 +191,8 @@ def test_gains_are_set_in_the_context_of_the_diagram_around_them() -> None:
         (Product("p", "***"), 5.0 * 2.0 * 10.0),
         (Product("p", "*/*"), 5.0 / 2.0 * 10.0),
         (Product("p", "/*/"), 1.0 / 5.0 * 2.0 / 10.0),
-    ],
-)
-def test_inputs_are_combined_from_left_to_right(block: fx.LeafSystem, expected: float) -> None:
-    assert output(block, u1=5.0, u2=2.0, u3=10.0).tolist() == [expected]
+    ]:
+        assert output(block, u1=5.0, u2=2.0, u3=10.0).tolist() == [expected]
 
 
 @given(arrays(float, (2, 3), elements=MODERATE))

@@ -11,6 +11,7 @@ import scipy.interpolate
 import flexure as fx
 from flexure.blocks.signals.lookup_tables import GainSchedule
 from flexure.diagrams.checks.errors import DeclarationError, ValueRefusedError
+from tests.support.tiers import for_each
 
 SPEEDS = [-1.0, 0.0, 2.0, 5.0]
 GAINS = np.array([[1.0, 0.5], [3.0, -2.0], [8.0, 4.0], [2.0, 4.5]])
@@ -78,7 +79,7 @@ def test_gains_are_set_in_a_context() -> None:
     assert context.get("y").tolist() == [40.0]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("arguments", "message"),
     [
         (([0.0], [1.0]), "two or more breakpoints and a row of gains for each"),

@@ -13,6 +13,7 @@ from flexure.blocks.signals.noise import BandLimitedNoise, Noise
 from flexure.blocks.signals.random_numbers import normal_quantile, uniform
 from flexure.diagrams.checks.errors import ValueRefusedError
 from flexure.diagrams.contexts.updates import run_updates
+from tests.support.tiers import for_each
 
 
 def run_events(context: Any, trigger: type) -> None:
@@ -208,9 +209,7 @@ def test_a_new_seed_of_noise_of_a_bandwidth_counts_from_the_initialization() -> 
     np.testing.assert_array_equal(noise.y(context), before)
 
 
-@pytest.mark.parametrize(
-    "options", [{"density": -1.0}, {"bandwidth": 0.0}, {"bandwidth": np.inf}, {"seed": -1}]
-)
+@for_each("options", [{"density": -1.0}, {"bandwidth": 0.0}, {"bandwidth": np.inf}, {"seed": -1}])
 def test_noise_of_a_bandwidth_refuses_what_means_nothing(options: Any) -> None:
     with pytest.raises(ValueRefusedError):
         BandLimitedNoise(

@@ -214,15 +214,12 @@ def test_rate_stays_within_its_bounds_and_points_to_the_input(u: Any, x: Any) ->
     np.testing.assert_array_equal(on_symbols(limiter.calc_time_derivatives, context), rate)
 
 
-@pytest.mark.parametrize(
-    "limiter",
-    [
+def test_rate_limiters_start_at_their_initial_value() -> None:
+    for limiter in [
         RateLimiter("r", 1.0, 1.0, 0.1, size=2, initial=7.0),
         RateLimiter("r", 1.0, 1.0, initial=[7.0, 7.0], period=0.1),
-    ],
-)
-def test_rate_limiters_start_at_their_initial_value(limiter: fx.LeafSystem) -> None:
-    assert limiter.create_default_context().get("y").tolist() == [7.0, 7.0]
+    ]:
+        assert limiter.create_default_context().get("y").tolist() == [7.0, 7.0]
 
 
 def test_discrete_rate_limiter_takes_limited_steps_and_arrives_exactly() -> None:
@@ -342,7 +339,7 @@ def test_relay_sees_the_jumps_of_a_sampled_input() -> None:
 # Refusals ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("kind", "arguments", "text"),
     [
         (Saturation, (1.0, -1.0), "expected lower <= upper; found lower=1, upper=-1"),

@@ -13,6 +13,7 @@ from hypothesis import given, strategies as st
 import flexure as fx
 from flexure.blocks.signals.profiles import MinimumJerkProfile, TrapezoidalProfile
 from flexure.diagrams.checks.errors import DeclarationError, ValueRefusedError
+from tests.support.tiers import for_each
 
 NUMBERS = st.floats(-10.0, 10.0)
 LIMITS = st.floats(0.1, 10.0)
@@ -152,7 +153,7 @@ def test_integrators_stop_at_the_corners(compiled: bool) -> None:
     np.testing.assert_allclose(result["place.y"], result["move.y"], atol=1e-12)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("make", "error"),
     [
         (lambda: TrapezoidalProfile("move", max_velocity=0.0), ValueRefusedError),

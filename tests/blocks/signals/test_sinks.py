@@ -19,6 +19,7 @@ from flexure.blocks.signals.waveforms import Sine
 from flexure.diagrams import Forced, Periodic, PerStep, Terminate, Witness
 from flexure.diagrams.checks.errors import ContextError, DeclarationError
 from flexure.diagrams.contexts.updates import run_updates
+from tests.support.tiers import for_each
 
 
 def triggers_of(sink: fx.LeafSystem) -> list[Any]:
@@ -89,7 +90,7 @@ def test_copy_of_a_log_is_independent() -> None:
 FORCED, PER_STEP = Forced(), PerStep()
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("options", "expected"),
     [
         ({}, [FORCED, PER_STEP]),
@@ -107,7 +108,7 @@ def test_log_has_the_triggers_that_its_options_ask_for(options: Any, expected: A
     assert triggers_of(VectorLog("log", **options)) == expected
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("options", "message"),
     [
         ({"triggers": ["often"]}, "'often'"),
@@ -221,14 +222,12 @@ def test_printer_fills_its_template_and_writes_to_its_stream() -> None:
     assert stream.getvalue() == "angle 0.5 1.00\nangle 0.7 2.00\n"
 
 
-@pytest.mark.parametrize(
-    ("period", "expected"), [(None, [FORCED, PER_STEP]), (0.2, [FORCED, Periodic(0.2)])]
-)
-def test_printer_has_the_default_triggers_of_a_log(period: Any, expected: Any) -> None:
-    assert triggers_of(Printer("printer", period=period)) == expected
+def test_printer_has_the_default_triggers_of_a_log() -> None:
+    for period, expected in [(None, [FORCED, PER_STEP]), (0.2, [FORCED, Periodic(0.2)])]:
+        assert triggers_of(Printer("printer", period=period)) == expected
 
 
-@pytest.mark.parametrize(
+@for_each(
     "options",
     [
         {"template": "{angle}"},

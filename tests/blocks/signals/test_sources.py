@@ -210,7 +210,7 @@ def test_malformed_structure_is_refused(make: Callable[[], Any]) -> None:
         make()
 
 
-@pytest.mark.parametrize(
+@for_each(
     "make",
     [
         making(Constant, np.nan),

@@ -36,7 +36,7 @@ HINGES: dict[str, partial[Any]] = {
     "NotchHinge with fillets": partial(_notch, _LEFT, _RIGHT, notch=_FILLETED, material=_STRONG),
     "LumpedHinge": partial(_lumped, material=_RUBBER),
     "LumpedHinge with a pushing force": partial(
-        _lumped, material=_STRONG, axial_ratio=0.7, rest_angle=0.2, damping_time=0.1
+        _lumped, material=_STRONG, axial_ratio=0.7, nominal_position=0.2, damping_time=0.1
     ),
     "LumpedHinge, guided": partial(_lumped, material=_STRONG, load="guided", **_LOSSES),
 }

@@ -19,6 +19,7 @@ from flexure.diagrams.checks.errors import (
 )
 from tests.support.systems.blocks import Adder, Constant, Gain, Lag, Optional, nested
 from tests.support.systems.builders import contents, place_of, refusal
+from tests.support.tiers import for_each
 
 ROOT = Path(__file__).parents[3]
 
@@ -26,7 +27,7 @@ ROOT = Path(__file__).parents[3]
 # Names -----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["", "a.b", "1a", None])
+@for_each("name", ["", "a.b", "1a", None])
 def test_a_diagram_needs_a_good_name(name: Any) -> None:
     with pytest.raises(WiringError, match="Cannot name a diagram"):
         fx.DiagramBuilder(name)
@@ -168,7 +169,7 @@ def test_an_exported_port_cannot_be_connected(builder: fx.DiagramBuilder) -> Non
     )
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("source", "target", "expected", "found"),
     [
         ("two.y1", "two.u2", "a vector of size 2", "a vector of size 1"),

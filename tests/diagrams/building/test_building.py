@@ -13,6 +13,7 @@ from flexure.diagrams.checks.errors import (
 )
 from tests.support.systems.blocks import Adder, Constant, Gain, Optional, diagram_of
 from tests.support.systems.builders import contents, place_of, refusal
+from tests.support.tiers import for_each
 
 # Exports ---------------------------------------------------------------------------------------
 
@@ -76,7 +77,7 @@ def test_a_taken_name_of_an_export_is_refused(builder: fx.DiagramBuilder) -> Non
         assert "Pass another name=" in text
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("targets", "text"),
     [
         ([], "Cannot export an input of 'plant': expected at least one port; found none"),

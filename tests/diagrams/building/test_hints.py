@@ -15,6 +15,7 @@ from flexure.diagrams.checks.errors import (
     WiringError,
     suggestion,
 )
+from tests.support.tiers import for_each
 
 
 @pytest.fixture(scope="module")
@@ -32,7 +33,7 @@ def servo() -> fx.Diagram:
     return builder.build()
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("call", "meant"),
     [
         (lambda s: fx.sweep(s, {"door.hinge.spring": [1.0]}, 1.0), "spring_constant"),

@@ -13,6 +13,7 @@ from flexure.diagrams.building.known_units import KnownUnits, _part
 from flexure.diagrams.checks.errors import ValueRefusedError
 from flexure.diagrams.values.units import conversion, measure_of, product
 from tests.contracts.catalog import CATALOG
+from tests.support.tiers import for_each
 
 
 @pytest.mark.parametrize(
@@ -31,9 +32,9 @@ def test_units_are_compared_by_what_they_mean(one: str, other: str) -> None:
         assert (first, kind) == (second, same)
 
 
-@pytest.mark.parametrize(("one", "other"), [("rad", "deg"), ("m", "mm"), ("N", "N m"), ("a", "b")])
-def test_units_that_differ_are_told_apart(one: str, other: str) -> None:
-    assert measure_of(one)[:2] != measure_of(other)[:2]
+def test_units_that_differ_are_told_apart() -> None:
+    for one, other in [("rad", "deg"), ("m", "mm"), ("N", "N m"), ("a", "b")]:
+        assert measure_of(one)[:2] != measure_of(other)[:2]
 
 
 @pytest.mark.parametrize(
@@ -49,7 +50,7 @@ def test_numbers_are_converted_between_units(unit: str, wanted: str, factor: flo
     assert conversion(wanted, unit, "") == pytest.approx(1.0 / factor, rel=1e-14)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("unit", "wanted", "text"),
     [
         ("rad", "mm", "of the same quantity as 'rad'; found 'mm'"),
@@ -64,17 +65,14 @@ def test_other_conversions_are_refused_by_name(unit: str, wanted: str, text: str
         conversion(unit, wanted, "Cannot convert")
 
 
-@pytest.mark.parametrize(
-    ("unit", "factor", "power", "result"),
-    [
+def test_units_are_multiplied() -> None:
+    for unit, factor, power, result in [
         *(("rad/s", "s", 1, "rad"), ("m", "s", -1, "m/s"), ("m/s", "s", -1, "m/s^2")),
         *(("N m/rad", "rad", 1, "N m"), ("rad", "s/rad", 1, "s"), ("s", "s", -1, "1")),
         *(("N", "m s", -1, "N/(m s)"), ("1/s", "1", 1, "1/s"), ("m²·⁵", "s", 1, "")),
         *(("", "s", 1, ""), ("m", "", 1, "")),
-    ],
-)
-def test_units_are_multiplied(unit: str, factor: str, power: int, result: str) -> None:
-    assert product(unit, factor, power) == result
+    ]:
+        assert product(unit, factor, power) == result
 
 
 # Along wires -------------------------------------------------------------------------------------

@@ -33,16 +33,13 @@ def test_every_error_is_a_flexure_error_and_drawn_in_the_tree(kind: type[Flexure
     assert f" {kind.__name__} " in f" {' '.join(errors.__doc__.split())} "
 
 
-@pytest.mark.parametrize(
-    ("name", "builtin"),
-    [
+def test_some_errors_are_also_the_builtin_ones() -> None:
+    for name, builtin in [
         ("UnknownNameError", LookupError),
         ("ValueRefusedError", ValueError),
         ("MissingExtraError", ImportError),
-    ],
-)
-def test_some_errors_are_also_the_builtin_ones(name: str, builtin: type[Exception]) -> None:
-    assert issubclass(getattr(errors, name), builtin)
+    ]:
+        assert issubclass(getattr(errors, name), builtin)
 
 
 @for_each(

@@ -11,6 +11,7 @@ import pytest
 import flexure as fx
 from flexure.blocks.forces.fits.dynamic_stiffness import as_complex
 from flexure.diagrams.checks.errors import FlexureError
+from tests.support.tiers import for_each
 
 
 class Answering(fx.LeafSystem):
@@ -29,7 +30,7 @@ def of(block: fx.System, use: Callable[[Any, fx.Context], Any]) -> Callable[[], 
     return lambda: use(block, block.create_default_context())
 
 
-@pytest.mark.parametrize(
+@for_each(
     "use",
     [
         lambda: fx.Gain("gain", masked()),

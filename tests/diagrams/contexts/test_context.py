@@ -22,6 +22,7 @@ from tests.support.systems.blocks import (
     diagram_of,
     nested,
 )
+from tests.support.tiers import for_each
 
 
 class Everything(fx.LeafSystem):
@@ -219,7 +220,7 @@ def test_an_unknown_path_is_refused_with_the_valid_names(
     assert context == before
 
 
-@pytest.mark.parametrize("path", ["inner.all.y", "inner.all.entry"])
+@for_each("path", ["inner.all.y", "inner.all.entry"])
 def test_computed_values_cannot_be_set(context: fx.Context, path: str) -> None:
     with pytest.raises(ContextError, match=rf"Cannot set '{path}': expected a parameter, a state"):
         context.set(path, 1.0)

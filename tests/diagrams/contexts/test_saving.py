@@ -15,6 +15,7 @@ import pytest
 import flexure as fx
 from flexure.diagrams.checks.errors import ContextFileError, FlexureError
 from tests.support.systems.blocks import Constant, Gain, Lag, Optional, diagram_of, nested
+from tests.support.tiers import for_each
 
 
 class Everything(fx.LeafSystem):
@@ -353,7 +354,7 @@ def test_a_file_that_does_not_fit_is_refused(
     assert context == before
 
 
-@pytest.mark.parametrize("data", [None, [], "text", 3])
+@for_each("data", [None, [], "text", 3])
 def test_what_is_no_saved_context_is_refused(data: Any) -> None:
     with pytest.raises(ContextFileError, match="Cannot load a context of 'gain': expected format"):
         Gain("gain").context_from_dict(data)

@@ -52,9 +52,8 @@ ROOT = Path(__file__).resolve().parents[3]
 # Contents ----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("block", "role"),
-    [
+def test_role_of_a_block() -> None:
+    for block, role in [
         (Static("s", ""), "source"),
         (Static("s", "u", ""), "sink"),
         (Static("s"), "static"),
@@ -65,26 +64,19 @@ ROOT = Path(__file__).resolve().parents[3]
         (servo(), "dynamic"),
         (diagram_of("d", [Sampled("s")], "", {"u": "s.u"}, {"y": "s.y"}), "sampled"),
         (diagram_of("d", [Static("s")], "", {"u": "s.u"}, {"y": "s.y"}), "static"),
-    ],
-)
-def test_role_of_a_block(block: fx.System, role: str) -> None:
-    assert role_of(block) == role
+    ]:
+        assert role_of(block) == role
 
 
-@pytest.mark.parametrize(
-    ("block", "labels"),
-    [
+def test_only_a_lone_port_of_usual_name_goes_without_label() -> None:
+    for block, labels in [
         (Static("k"), ["", ""]),
         (Static("k", "u1 u2"), ["u1", "u2", ""]),
         (Static("k", "y", "u"), ["y", "u"]),
         (Static("k", "u w", "y"), ["u", "w", ""]),
         (servo(), ["target", "load", "angle", "sensor.angle"]),
-    ],
-)
-def test_only_a_lone_port_of_usual_name_goes_without_label(
-    block: fx.System, labels: list[str]
-) -> None:
-    assert [label_of(port) for port in (*block.input_ports, *block.output_ports)] == labels
+    ]:
+        assert [label_of(port) for port in (*block.input_ports, *block.output_ports)] == labels
 
 
 def names(content: Content, system: fx.System) -> list[str]:
@@ -129,8 +121,8 @@ def test_wires_that_only_lead_to_unused_exported_ports_are_left_out_with_them() 
     assert names(content, plant) == ["motor", "angle", "… 7 more outputs"]
 
 
-@pytest.mark.parametrize("ports", ["some", None, 1, ["used"]])
-@pytest.mark.parametrize("name", ["plot", "to_svg", "to_dot", "to_mermaid"])
+@for_each("ports", ["some", None, 1, ["used"]])
+@for_each("name", ["plot", "to_svg", "to_dot", "to_mermaid"])
 def test_impossible_choice_of_ports_is_refused(name: str, ports: object) -> None:
     with pytest.raises(DeclarationError, match=r"Cannot draw 'chain': expected ports to be one of"):
         getattr(chain(2), name)(ports=ports)

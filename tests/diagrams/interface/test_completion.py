@@ -13,6 +13,7 @@ from flexure.diagrams.interface import completion
 from flexure.diagrams.interface.completion import block_paths, names_for
 from tests.support.mechanics.mechanics import servo
 from tests.support.systems.many_blocks import chain
+from tests.support.tiers import for_each
 
 
 @pytest.fixture(scope="module")
@@ -22,7 +23,7 @@ def names() -> dict[str, Any]:
     return {"servo": system, "context": system.create_default_context(), "result": result}
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("code", "found"),
     [
         ('servo["pid"].derivative_f', ["derivative_filter"]),
@@ -41,7 +42,7 @@ def test_names_are_found_behind_brackets_and_in_texts(
     assert names_for(code, names)[0] == found
 
 
-@pytest.mark.parametrize(
+@for_each(
     "code",
     [
         *('servo["nobody"].k', 'nothing["pid"].k', "servo.p", 'servo["pid"]', "", "servo[0].k"),

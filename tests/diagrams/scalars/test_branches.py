@@ -439,7 +439,7 @@ def test_results_of_one_form_are_merged_number_by_number(form: Callable[[Any, An
     assert numbers(merged, [4.0, 5.0, -1.0]) == plain(form(3.0, 5.0))
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("a", "b"),
     [
         (1.0, [1.0]),

@@ -387,7 +387,7 @@ UNCHOSEN: dict[str, Equation] = {
 }
 
 
-@pytest.mark.parametrize("name", UNCHOSEN)
+@for_each("name", UNCHOSEN)
 def test_what_is_not_chosen_has_no_influence_even_if_it_is_not_finite(name: str) -> None:
     for found in both_ways(UNCHOSEN[name], [-1.0]):
         assert found.tolist() == [1.0]

@@ -411,9 +411,8 @@ def test_brackets_of_latex_match(output: Any) -> None:
         assert text.count(r"\begin{cases}") == text.count(r"\end{cases}")
 
 
-@pytest.mark.parametrize(
-    ("path", "component", "text"),
-    [
+def test_a_name_in_latex() -> None:
+    for path, component, text in [
         ("x", "", "x"),
         ("x", "0", "x_{0}"),
         ("A", "0, 1", "A_{0,1}"),
@@ -432,10 +431,8 @@ def test_brackets_of_latex_match(output: Any) -> None:
         ("spring_constant", "", r"\mathrm{spring\_constant}"),
         ("pid-1.kp", "", r"\mathrm{kp}_{\mathrm{pid\text{-}1}}"),
         ("x", "50 % {a}", r"x_{\mathrm{50\ \%\ \{a\}}}"),
-    ],
-)
-def test_a_name_in_latex(path: str, component: str, text: str) -> None:
-    assert fs.latex_names([(path, component)]) == [text]
+    ]:
+        assert fs.latex_names([(path, component)]) == [text]
 
 
 def test_names_that_would_look_the_same_stay_what_they_are() -> None:

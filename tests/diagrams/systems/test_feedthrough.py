@@ -103,9 +103,8 @@ def test_a_declaration_covers_the_inputs_behind_a_cache_entry() -> None:
 # Traced ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("equation", "needs"),
-    [
+def test_what_is_not_declared_is_found_by_tracing() -> None:
+    for equation, needs in [
         (lambda b, c: 3.0, Needs(PARAMETER, (), ())),
         (lambda b, c: b.k(c), Needs(PARAMETER, (), ())),
         (lambda b, c: c.time, Needs(PARAMETER | TIME_KIND, (), ())),
@@ -125,10 +124,8 @@ def test_a_declaration_covers_the_inputs_behind_a_cache_entry() -> None:
             Needs(PARAMETER, (U, W), ()),
         ),
         (lambda b, c: np.clip(b.u(c)[:1], -1.0, b.k(c)), Needs(PARAMETER, (U,), ())),
-    ],
-)
-def test_what_is_not_declared_is_found_by_tracing(equation: Equation, needs: Needs) -> None:
-    assert found(equation) == needs
+    ]:
+        assert found(equation) == needs
 
 
 def test_a_list_of_results_is_traced() -> None:
@@ -142,18 +139,13 @@ def test_an_abstract_output_of_numbers_is_traced() -> None:
     assert found(equation, size=None) == Needs(PARAMETER | CONTINUOUS, (W,), ())
 
 
-@pytest.mark.parametrize(
-    "equation",
-    [
+def test_a_value_that_is_read_counts_even_when_the_result_does_not_contain_it() -> None:
+    for equation in [
         lambda b, c: (b.x(c), b.w(c))[0][:1],
         lambda b, c: b.x(c)[:1] + 0.0 * b.w(c),
         lambda b, c: b.x(c)[:1] + b.w(c) - b.w(c),
-    ],
-)
-def test_a_value_that_is_read_counts_even_when_the_result_does_not_contain_it(
-    equation: Equation,
-) -> None:
-    assert found(equation) == Needs(PARAMETER | CONTINUOUS, (W,), ())
+    ]:
+        assert found(equation) == Needs(PARAMETER | CONTINUOUS, (W,), ())
 
 
 def test_tracing_leaves_warnings_and_values_alone() -> None:
@@ -183,9 +175,8 @@ def raises(block: Block, context: Any) -> Any:
     raise RuntimeError("no tracing here")
 
 
-@pytest.mark.parametrize(
-    "equation",
-    [
+def test_what_cannot_be_traced_is_assumed_to_need_everything() -> None:
+    for equation in [
         lambda b, c: 1.0 if b.x(c)[0] > 0.0 else 2.0,
         lambda b, c: float(b.x(c)[0]),
         lambda b, c: math.sin(c.time),
@@ -196,10 +187,8 @@ def raises(block: Block, context: Any) -> Any:
         lambda b, c: None,
         lambda b, c: [1.0, 2.0],
         raises,
-    ],
-)
-def test_what_cannot_be_traced_is_assumed_to_need_everything(equation: Equation) -> None:
-    assert found(equation) == EVERYTHING
+    ]:
+        assert found(equation) == EVERYTHING
 
 
 def test_swallowing_the_refusal_of_an_abstract_value_does_not_hide_it() -> None:

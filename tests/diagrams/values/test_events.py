@@ -19,6 +19,7 @@ from flexure.diagrams.checks.errors import (
 )
 from flexure.diagrams.contexts.updates import run_updates
 from tests.support.systems.blocks import Lag, diagram_of
+from tests.support.tiers import for_each
 
 Handler = Callable[[Any], Any]
 
@@ -45,7 +46,7 @@ class Cells(fx.LeafSystem):
 # Triggers --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("arguments", "text"),
     [
         ({"period": 0.0}, "expected a positive, finite period; found period=0.0"),
@@ -65,9 +66,8 @@ def test_impossible_periods_and_offsets_are_refused(arguments: Any, text: str) -
         Periodic(**arguments)
 
 
-@pytest.mark.parametrize(
-    ("trigger", "time", "following"),
-    [
+def test_the_next_time_is_strictly_later() -> None:
+    for trigger, time, following in [
         (Periodic(0.5), -1.0, 0.0),
         (Periodic(0.5), 0.0, 0.5),
         (Periodic(0.5), 0.49, 0.5),
@@ -77,10 +77,8 @@ def test_impossible_periods_and_offsets_are_refused(arguments: Any, text: str) -
         (Periodic(0.1), 0.3, 0.30000000000000004),
         (Periodic(0.1), 0.30000000000000004, 0.4),
         (Periodic(1e-3), 1e6, 1e6 + 1e-3),
-    ],
-)
-def test_the_next_time_is_strictly_later(trigger: Periodic, time: float, following: float) -> None:
-    assert trigger.next_time(time) == following
+    ]:
+        assert trigger.next_time(time) == following
 
 
 @pytest.mark.parametrize("period", [0.1, 1 / 3, 1e-3, 0.7])

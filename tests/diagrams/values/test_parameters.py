@@ -12,6 +12,7 @@ import pytest
 import flexure as fx
 from flexure.diagrams.checks.errors import ContextError, FlexureError, ValueRefusedError
 from tests.support.systems.blocks import Gain, diagram_of
+from tests.support.tiers import for_each
 
 
 class Holder(fx.LeafSystem):
@@ -66,7 +67,7 @@ def test_a_scalar_parameter_is_a_float64_scalar_not_an_array() -> None:
     assert type(set_and_get(2)) is np.float64
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("default", "options"),
     [
         (-1.0, {"lower": 0.0}),
@@ -92,7 +93,7 @@ def test_an_impossible_declaration_is_refused_with_the_path(default: Any, option
 # Values ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("value", "found"),
     [
         (3, 3.0),
@@ -108,7 +109,7 @@ def test_every_kind_of_real_number_is_accepted(value: Any, found: float) -> None
     assert set_and_get(value) == found
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("value", "default", "expected", "found"),
     [
         ("2", 1.0, "a real number", "'2' (str)"),
@@ -166,7 +167,7 @@ def test_a_value_outside_of_the_bounds_is_refused_with_the_unit(
     assert "[0, 5] m;" in text or expected != "values in [0, 5] m"
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("value", "options"),
     [
         (0.0, {"lower": 0.0}),

@@ -18,6 +18,7 @@ from flexure.diagrams.checks.errors import (
     ValueRefusedError,
 )
 from tests.support.systems.blocks import Oscillator, diagram_of
+from tests.support.tiers import for_each
 
 
 class Continuous(fx.LeafSystem):
@@ -274,7 +275,7 @@ def test_the_default_of_a_discrete_group_gives_its_size() -> None:
     assert (block.n.size, block.m.size, block.m.index) == (2, 1, 1)
 
 
-@pytest.mark.parametrize("default", [math.inf, "1", None, [1.0, None], [[1.0, 2.0]], [[1], [1, 2]]])
+@for_each("default", [math.inf, "1", None, [1.0, None], [[1.0, 2.0]], [[1], [1, 2]]])
 def test_an_impossible_discrete_default_is_refused(default: Any) -> None:
     with pytest.raises(FlexureError, match=r"Cannot declare discrete state 'block\.n'"):
         Sampled(n=default)

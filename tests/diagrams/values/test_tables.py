@@ -11,6 +11,7 @@ import pytest
 import flexure as fx
 from flexure.diagrams.checks.errors import UnknownNameError
 from flexure.diagrams.values.tables import WIDTH, Bounds
+from tests.support.tiers import for_each
 
 
 def inventory(count: int = 2, doc: str = "a line") -> fx.results.Table:
@@ -37,7 +38,7 @@ def test_tables_are_equal_when_all_values_are() -> None:
     assert inventory() != [*inventory()]
 
 
-@pytest.mark.parametrize("column", ["pth", "", 1.5, None])
+@for_each("column", ["pth", "", 1.5, None])
 def test_a_column_that_is_not_there_is_refused(column: Any) -> None:
     with pytest.raises(UnknownNameError, match="Cannot find a column"):
         inventory()[column]
@@ -79,9 +80,8 @@ def test_a_long_table_is_shown_in_part_and_printed_as_a_whole() -> None:
     assert str(inventory(0)) == "(no rows of path, value, array, doc)"
 
 
-@pytest.mark.parametrize(
-    ("bounds", "text"),
-    [
+def test_bounds_are_written_as_people_do() -> None:
+    for bounds, text in [
         (Bounds(0.0, np.inf, False), ">= 0"),
         (Bounds(0.0, np.inf, True), "> 0"),
         (Bounds(-np.inf, 2.5, False), "<= 2.5"),
@@ -89,10 +89,8 @@ def test_a_long_table_is_shown_in_part_and_printed_as_a_whole() -> None:
         (Bounds(0.0, 1.0, True), "(0, 1)"),
         (Bounds(-np.inf, np.inf, False), ""),
         (Bounds(np.array([0.0, -np.inf]), np.inf, False), ">= [0, -inf]"),
-    ],
-)
-def test_bounds_are_written_as_people_do(bounds: Bounds, text: str) -> None:
-    assert str(bounds) == text
+    ]:
+        assert str(bounds) == text
 
 
 def test_a_table_becomes_a_data_frame() -> None:

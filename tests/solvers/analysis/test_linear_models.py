@@ -14,6 +14,7 @@ from scipy import linalg, signal
 import flexure as fx
 from flexure.diagrams.checks.errors import DeclarationError, MissingExtraError, ValueRefusedError
 from tests.support.mechanics.mechanics import servo
+from tests.support.tiers import for_each
 
 W = np.array([0.0, 0.3, 2.0, 40.0])
 PAIR: Any = [-2.0 + 1j, -2.0 - 1j]
@@ -208,7 +209,7 @@ def test_matrices_that_do_not_fit_are_refused() -> None:
 # SciPy -------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("period", [0.0, -0.1, np.nan, np.inf, "0.1"])
+@for_each("period", [0.0, -0.1, np.nan, np.inf, "0.1"])
 def test_what_is_no_period_is_refused(period: Any) -> None:
     with pytest.raises(ValueRefusedError, match="Cannot make a linear model with this period"):
         dataclasses.replace(model([[0.5]], [[1.0]], [[1.0]]), period=period)
@@ -248,7 +249,7 @@ def test_every_form_of_scipy_is_taken(system: Any, orders: int) -> None:
     assert len(found.A) == orders
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("system", "period", "told"),
     [
         (signal.TransferFunction([1.0, 0.0], [2.0]), None, "proper transfer function"),
@@ -431,7 +432,7 @@ SAMPLED = signal.TransferFunction([0.2], [1.0, -0.8], dt=0.1)
 UNKNOWN = signal.TransferFunction([0.2], [1.0, -0.8], dt=True)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("make", "told"),
     [
         (lambda: fx.TransferFunction("g", SPACE), "'g': expected a transfer function.*StateSpace"),

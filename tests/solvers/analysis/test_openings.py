@@ -12,6 +12,7 @@ from hypothesis import given, settings, strategies as st
 import flexure as fx
 from flexure.diagrams.checks.errors import UnknownNameError
 from tests.support.mechanics.mechanics import GRAVITY, ForeignPendulum, Pendulum, servo
+from tests.support.tiers import for_each
 
 OMEGA = np.array([0.1, 1.5, 4.0, 30.0])
 S = 1j * OMEGA
@@ -123,7 +124,7 @@ def branching() -> fx.Diagram:
     return builder.build()
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("at", "expected"),
     [
         ("source.y", [2.0, 5.0, 7.0]),
@@ -232,7 +233,7 @@ def test_loops_of_random_blocks_are_those_of_diagrams_wired_open(n: int, m: int,
 # Refusals ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("attempt", "text"),
     [
         (lambda: fx.loop_gain(loop(), "pid.output"), "no .*'output'|Cannot find"),

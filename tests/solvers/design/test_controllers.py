@@ -12,6 +12,7 @@ import scipy.linalg
 
 import flexure as fx
 from flexure.diagrams.checks.errors import FlexureError, UnknownNameError, ValueRefusedError
+from tests.support.tiers import for_each
 
 MASS = ([[0.0, 1.0], [0.0, 0.0]], [0.0, 1.0], [1.0, 0.0])
 RNG = np.random.default_rng(3)
@@ -405,7 +406,7 @@ def stuck() -> fx.LinearModel:
 SWING = r"the mode at 0±2j of 'x\[0\]', 'x\[1\]'\."
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("design", "expected"),
     [
         (lambda: fx.lqr(stuck(), 1.0, 1.0), f"inputs that reach every mode .*{SWING}"),
@@ -442,7 +443,7 @@ def test_what_neither_decays_nor_grows_needs_a_weight_and_noise() -> None:
         fx.lqe(model_of(MASS), {"x[0]": 1.0}, 1.0)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("Q", "R", "expected"),
     [
         ([1.0, 2.0, 3.0], 1.0, r"2 numbers, a 2 x 2 matrix .* for Q; found shape \(3,\)"),
@@ -494,7 +495,7 @@ def test_intensities_of_noise_have_to_be_there() -> None:
         fx.lqg(model_of(MASS), 1.0, 1.0, 1.0)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("poles", "expected"),
     [
         ([-1.0], "2 poles, one for each state"),

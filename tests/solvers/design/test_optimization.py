@@ -22,6 +22,7 @@ from flexure.solvers.design.optimization.candidates import Study, run_candidates
 from flexure.solvers.design.optimization.motion_slopes import MotionSlopes
 from flexure.solvers.design.optimization.search_space import SearchSpace
 from tests.support.mechanics.mechanics import Pendulum
+from tests.support.tiers import for_each
 
 m = fx.metrics
 DAMPING = "A[1,1]"
@@ -394,7 +395,7 @@ def test_the_answer_can_be_applied_plotted_and_looked_through(tmp_path: Path) ->
         found["B"]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("bounds", "text"),
     [
         ({}, "a mapping from paths to bounds"),
@@ -416,7 +417,7 @@ def test_bounds_that_make_no_sense_are_refused(bounds: Any, text: str) -> None:
         optimized(m.ise("y"), bounds=bounds)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("arguments", "text"),
     [
         ({"objective": "overshot"}, "Did you mean 'overshoot'"),

@@ -12,6 +12,7 @@ import pytest
 
 import flexure as fx
 from flexure.diagrams.checks.errors import UnknownNameError
+from tests.support.tiers import for_each
 
 
 def axis() -> fx.Diagram:
@@ -57,7 +58,7 @@ def optimized() -> dict[str, Any]:
     return {"values": found.values}
 
 
-@pytest.mark.parametrize("make", [fitted, differentiated, optimized])
+@for_each("make", [fitted, differentiated, optimized])
 def test_tables_of_results_take_what_the_result_takes(make: Callable[[], dict[str, Any]]) -> None:
     for table in make().values():
         ((path, value),) = table.items()

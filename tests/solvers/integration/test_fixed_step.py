@@ -21,6 +21,7 @@ from flexure.solvers.integration.methods.fixed_step import (
     RungeKutta4,
     SemiExplicitEuler,
 )
+from tests.support.tiers import for_each
 
 Array = NDArray[np.float64]
 RightHandSide = Callable[[float, Array], Array]
@@ -192,7 +193,7 @@ def test_generalized_alpha_leaves_a_part_of_the_fastest_modes(rho: float) -> Non
     assert sizes[60] == pytest.approx((a + 60 * b) * rho**60, rel=1e-3)
 
 
-@pytest.mark.parametrize("rho", [-0.1, 1.1, np.nan])
+@for_each("rho", [-0.1, 1.1, np.nan])
 def test_generalized_alpha_refuses_a_part_that_is_none(rho: float) -> None:
     with pytest.raises(ValueRefusedError, match="a factor rho_inf from 0 to 1"):
         run(pendulum, (0.0, 1.0), [1.0, 0.5], GeneralizedAlpha, step=0.05, rho_inf=rho)
@@ -354,7 +355,7 @@ def test_a_step_that_is_no_step_is_refused(options: dict[str, float]) -> None:
         run(oscillator, (0.0, 1.0), [1.0, 0.0], RungeKutta4, **options)
 
 
-@pytest.mark.parametrize("stretch", [-0.01, np.nan])
+@for_each("stretch", [-0.01, np.nan])
 def test_a_negative_stretch_is_refused(stretch: float) -> None:
     with pytest.raises(ValueRefusedError, match="stretch of 0 or more"):
         run(oscillator, (0.0, 1.0), [1.0, 0.0], RungeKutta4, step=0.1, stretch=stretch)

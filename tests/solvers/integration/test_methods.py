@@ -19,6 +19,7 @@ from flexure.solvers.integration.methods.methods import (
     option_names,
     resolve,
 )
+from tests.support.tiers import for_each
 
 
 @pytest.mark.parametrize("name", METHOD_NAMES)
@@ -55,7 +56,7 @@ def test_an_unknown_name_is_refused_with_a_guess() -> None:
         resolve("radua")
 
 
-@pytest.mark.parametrize("method", [int, 4, None, {"RK45"}])
+@for_each("method", [int, 4, None, {"RK45"}])
 def test_what_is_no_solver_class_is_refused(method: Any) -> None:
     with pytest.raises(ValueRefusedError, match=r"a subclass of scipy\.integrate\.OdeSolver"):
         resolve(method)

@@ -15,9 +15,8 @@ from tests.support.native.native import needs_llvmlite
 CUT = {"begin": 0.9, "end": 1.0, "stop": 1.0}
 
 
-@pytest.mark.parametrize(
-    ("following", "wanted", "given", "steps", "span", "expected"),
-    [
+def test_a_step_that_a_stop_cut_is_taken_up_again() -> None:
+    for following, wanted, given, steps, span, expected in [
         (0.2, 0.3, 0.0, 5, CUT, 0.3),
         (0.4, 0.3, 0.0, 5, CUT, 0.4),
         (0.2, 0.3, 0.0, 5, {"begin": 0.6, "end": 0.9, "stop": 1.0}, 0.2),  # an event, no stop
@@ -26,17 +25,8 @@ CUT = {"begin": 0.9, "end": 1.0, "stop": 1.0}
         (0.2, 0.1, 0.5, 1, CUT, 0.5),  # the first step was cut before it was tried
         (0.2, 0.3, 0.5, 2, CUT, 0.3),
         (0.2, 0.3, 0.0, 1, CUT, 0.3),
-    ],
-)
-def test_a_step_that_a_stop_cut_is_taken_up_again(
-    following: float,
-    wanted: float,
-    given: float,
-    steps: int,
-    span: dict[str, float],
-    expected: float,
-) -> None:
-    assert carried_step(following, wanted, given, steps=steps, **span) == expected
+    ]:
+        assert carried_step(following, wanted, given, steps=steps, **span) == expected
 
 
 @pytest.mark.parametrize(

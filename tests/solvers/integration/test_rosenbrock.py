@@ -15,6 +15,7 @@ import flexure as fx
 from flexure.diagrams.checks.errors import ValueRefusedError
 from flexure.solvers.integration.methods.rosenbrock import Rodas5P, initial_step
 from flexure.solvers.integration.methods.tableaus import RODAS5P
+from tests.support.tiers import for_each
 
 Array = NDArray[np.float64]
 RightHandSide = Callable[[float, Array], Array]
@@ -365,7 +366,7 @@ def test_each_state_may_have_its_own_tolerances() -> None:
     assert len(tight.t) > 3 * len(loose.t)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("options", "text"),
     [
         ({"first_step": 0.0}, "expected first_step positive, in seconds; found first_step=0.0"),

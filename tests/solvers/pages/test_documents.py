@@ -19,6 +19,7 @@ from flexure.solvers.pages import document
 from tests.support.mechanics.mechanics import ForeignPendulum
 from tests.support.pages.browser import visiting
 from tests.support.pages.pages import opened
+from tests.support.tiers import for_each
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -132,7 +133,7 @@ def test_contexts_of_a_run_are_those_at_its_times() -> None:
         result.context_at(3.0)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("arguments", "reason"),
     [
         ({"t_final": 0.0}, "an end after the start"),

@@ -16,6 +16,7 @@ from examples.compliant_door import build as door
 from tests.solvers.pages.test_charts import computed
 from tests.solvers.pages.test_runs_in_pages import loop
 from tests.support.pages.pages import opened
+from tests.support.tiers import for_each
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -67,7 +68,7 @@ def test_runs_hold_the_signals_of_goals_that_charts_do_not_show() -> None:
     assert computed(f"[...makeApp({data}, null).needed]", "runs/runs.js") == ["a", "b"]
 
 
-@pytest.mark.parametrize("goal", ["overshoot", "fast < 3", "overshoot of pid.u < 3", "a < b", 3])
+@for_each("goal", ["overshoot", "fast < 3", "overshoot of pid.u < 3", "a < b", 3])
 def test_goals_that_a_page_cannot_judge_are_refused(goal: Any) -> None:
     with pytest.raises(fx.errors.ValueRefusedError, match=re.escape(f"the goal {goal!r}")):
         fx.page(loop(), 2.0, goals=[goal])

@@ -11,6 +11,7 @@ import pytest
 import flexure as fx
 from flexure import metrics
 from flexure.errors import UnknownNameError, ValueRefusedError
+from tests.support.tiers import for_each
 
 T = np.linspace(0.0, 10.0, 20001)
 WAVES = {"y": np.array([np.sin(T), 2.0 * np.cos(T)]), "r": np.array([np.cos(T), np.cos(T)])}
@@ -122,7 +123,7 @@ def test_a_comparison_is_a_constraint() -> None:
         assert 1.0 <= u <= 5.0
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("make", "told"),
     [
         (lambda: metrics.step("overshot", "y"), "Did you mean 'overshoot'"),

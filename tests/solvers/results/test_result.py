@@ -24,6 +24,7 @@ from flexure.diagrams.checks.errors import (
 from tests.support.systems.blocks import Oscillator, diagram_of
 from tests.support.systems.recorded_run import oscillation, recorded_run
 from tests.support.systems.simulation import Clockwork, Flow, together
+from tests.support.tiers import for_each
 
 
 @pytest.fixture(scope="module")
@@ -59,7 +60,7 @@ def test_a_signal_with_one_component_has_one_axis(result: fx.results.SimulationR
     assert result["oscillator.x"].shape == (*result.time.shape, 3)
 
 
-@pytest.mark.parametrize("signal", ["oscillator.x[1]", "oscillator.x[rate]"])
+@for_each("signal", ["oscillator.x[1]", "oscillator.x[rate]"])
 def test_a_component_by_number_or_name(result: fx.results.SimulationResult, signal: str) -> None:
     assert result[signal].tolist() == result["oscillator.x"][:, 1].tolist()
 
@@ -101,9 +102,7 @@ def test_what_is_no_signal_is_refused(
         result[signal]
 
 
-@pytest.mark.parametrize(
-    "times", [[-0.1], [1.1], [0.5, 0.4], [math.nan], [[0.1, 0.2]], [0.0, math.inf]]
-)
+@for_each("times", [[-0.1], [1.1], [0.5, 0.4], [math.nan], [[0.1, 0.2]], [0.0, math.inf]])
 def test_times_outside_of_the_run_or_out_of_order_are_refused(
     result: fx.results.SimulationResult, times: Any
 ) -> None:

@@ -19,6 +19,7 @@ from flexure.diagrams.checks.errors import (
 )
 from tests.support.systems.blocks import Oscillator
 from tests.support.systems.simulation import chain
+from tests.support.tiers import for_each
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -193,7 +194,7 @@ def test_what_the_record_does_not_contain_is_nan() -> None:
     assert info.overshoot == 0.0
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("time", "values", "options", "text"),
     [
         ([0.0, 1.0], [0.0, 1.0, 2.0], {}, r"times of shape \(2,\) and values of shape \(3,\)"),
@@ -249,7 +250,7 @@ def test_options_go_to_the_simulation() -> None:
     assert set(np.arange(49) * 0.125) <= set(response.time)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("entry", "signal", "error", "text"),
     [
         ("v", "y", UnknownNameError, "Cannot find input port 'v' of 'plant'"),

@@ -21,6 +21,7 @@ from flexure.diagrams.values.events import Trigger
 from flexure.solvers.integration.methods.fixed_step import RungeKutta4
 from tests.support.systems.blocks import Oscillator, nested
 from tests.support.systems.simulation import Clockwork, Flow, chain, count_up, look, together
+from tests.support.tiers import for_each
 
 Trace = list[tuple[float, str, float, float]]
 
@@ -374,9 +375,9 @@ def test_default_tolerances_follow_the_accuracy_of_the_context() -> None:
     assert simulator.atol == pytest.approx([1e-7] * 3)
 
 
-@pytest.mark.parametrize("rtol", [1e-2, 1e-9])
-def test_absolute_tolerance_is_a_thousandth_of_the_relative_one(rtol: float) -> None:
-    assert fx.Simulator(decay(), rtol=rtol).atol == pytest.approx([1e-3 * rtol])
+def test_absolute_tolerance_is_a_thousandth_of_the_relative_one() -> None:
+    for rtol in [1e-2, 1e-9]:
+        assert fx.Simulator(decay(), rtol=rtol).atol == pytest.approx([1e-3 * rtol])
 
 
 def test_tolerances_by_block_path_inner_ones_before_outer_ones() -> None:
@@ -450,7 +451,7 @@ def test_a_simulator_shows_what_people_use_and_keeps_the_rest_to_itself() -> Non
     }
 
 
-@pytest.mark.parametrize("name", ["context", "rtol", "max_step", "isolate", "monitor"])
+@for_each("name", ["context", "rtol", "max_step", "isolate", "monitor"])
 def test_what_a_simulator_was_made_with_cannot_be_changed_later(name: str) -> None:
     with pytest.raises(AttributeError, match=name):
         setattr(fx.Simulator(decay()), name, None)
@@ -520,7 +521,7 @@ def test_semi_explicit_euler_knows_the_positions_of_the_diagram() -> None:
     assert q == pytest.approx(1.0 + 0.1 * v)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("options", "error", "text"),
     [
         ({"method": "RK54"}, UnknownNameError, "Did you mean 'RK45'"),

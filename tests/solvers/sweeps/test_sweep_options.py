@@ -13,6 +13,7 @@ from flexure.errors import ValueRefusedError
 from flexure.solvers.simulation.run_control.options import SimulationOptions
 from flexure.solvers.sweeps.running.sweep_record import SweepOptions
 from tests.support.systems.sweeps import Pendulum
+from tests.support.tiers import for_each
 
 STIFFNESS = [1.0, 2.0, 4.0]
 
@@ -116,7 +117,7 @@ def test_short_interpreted_runs_are_not_worth_a_warning() -> None:
     fx.sweep(Counted(), {"stiffness": STIFFNESS}, 2.0, method="LSODA")
 
 
-@pytest.mark.parametrize("threads", [0, 2.7, True, "x", [], float("nan")])
+@for_each("threads", [0, 2.7, True, "x", [], float("nan")])
 def test_numbers_of_threads_that_are_no_positive_integers_are_refused(threads: Any) -> None:
     with pytest.raises(ValueRefusedError, match="number of threads: expected a positive integer"):
         fx.sweep(Pendulum(), {"stiffness": [1.0]}, 1.0, threads=threads)

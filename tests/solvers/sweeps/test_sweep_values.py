@@ -18,6 +18,7 @@ from flexure.diagrams.checks.errors import (
 )
 from tests.support.systems.simulation import together
 from tests.support.systems.sweeps import Pendulum, assert_like_singles, driven_pendulum, servo
+from tests.support.tiers import for_each
 
 # What can be swept --------------------------------------------------------------------------------
 
@@ -173,7 +174,7 @@ def test_values_are_refused_before_anything_runs(case: str, monkeypatch: Any) ->
         fx.sweep(driven_pendulum(), values, 1.0)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("options", "error", "text"),
     [
         ({"times": [0.5, 0.2]}, ValueRefusedError, r"ascending times in \[0\.0, 1\.0\] s"),
@@ -201,7 +202,7 @@ def test_other_options_are_refused(
         fx.sweep(Pendulum(), {"stiffness": [1.0, 2.0]}, 1.0, **options)
 
 
-@pytest.mark.parametrize("end", [-1.0, math.inf, math.nan])
+@for_each("end", [-1.0, math.inf, math.nan])
 def test_an_end_that_cannot_be_reached_is_refused(end: float) -> None:
     with pytest.raises(ValueRefusedError, match=r"a finite time that is not before t = 0\.0"):
         fx.sweep(Pendulum(), {"stiffness": [1.0]}, end)

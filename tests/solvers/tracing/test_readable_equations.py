@@ -252,7 +252,7 @@ def test_a_rate_is_written_as_a_fraction_in_mathml() -> None:
 # Refusals ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("signal", "text"),
     [
         ("angel", "Did you mean 'angle'"),
@@ -267,7 +267,7 @@ def test_what_has_no_equation_is_refused(signal: str, text: str) -> None:
         fx.equation(Pendulum(), signal)
 
 
-@pytest.mark.parametrize("signal", ["note", "cached", "held", "u"])
+@for_each("signal", ["note", "cached", "held", "u"])
 def test_neither_objects_nor_inputs_nor_sampled_values_have_an_equation(signal: str) -> None:
     with pytest.raises(
         UnknownNameError, match=rf"Cannot .*{signal}.*: expected .*; found (an?|the) "

@@ -171,7 +171,7 @@ def control_calls() -> dict[str, Make]:
             fx.describing_function,
             {
                 "block": fx.Saturation("limit", -1.0, 1.0),
-                "amplitudes": [1.0, 2.0],
+                "amplitude": [1.0, 2.0],
                 "bias": 0.0,
                 "frequency": 1.0,
                 "context": None,
@@ -182,7 +182,7 @@ def control_calls() -> dict[str, Make]:
             {
                 "system": relay_loop(),
                 "block": "relay",
-                "amplitudes": [0.2, 0.6, 2.0],
+                "amplitude": [0.2, 0.6, 2.0],
                 "context": None,
                 "period": None,
                 "confirm": False,

@@ -430,7 +430,7 @@ def function_calls() -> dict[str, Make]:
             fx.step_response,
             {
                 "system": system,
-                "entry": "u",
+                "input": "u",
                 "signal": "y",
                 "t_final": 0.1,
                 "to": 1.0,

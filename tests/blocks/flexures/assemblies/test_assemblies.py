@@ -9,7 +9,7 @@ import pytest
 
 import flexure as fx
 from flexure.errors import FlexureError, WiringError
-from tests.support.tiers import by_tier
+from tests.support.tiers import by_tier, for_each
 
 E, WIDTH, THICKNESS, LENGTH = 193e9, 0.01, 3e-4, 0.05
 STEEL = fx.Material(E, shear_modulus=78e9, density=7880.0, name="steel")
@@ -202,7 +202,7 @@ def test_a_refused_assembly_adds_nothing() -> None:
     assert not builder.force_elements
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("kind", "wrong"),
     [
         (fx.CrossPivot, {"angle": 0.0}),

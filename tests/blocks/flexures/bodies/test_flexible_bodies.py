@@ -13,6 +13,7 @@ from scipy import sparse
 import flexure as fx
 from flexure.blocks.flexures.bodies.dissection import Cholesky
 from flexure.diagrams.values.arrays import FloatArray
+from tests.support.tiers import for_each
 
 E, NU, RHO = 210e9, 0.3, 7800.0
 LENGTH, WIDTH, THICKNESS = 0.1, 0.004, 0.002
@@ -169,7 +170,7 @@ def test_a_leaf_of_solid_elements_has_the_stress_of_a_beam() -> None:
     assert body.equivalent_stress(found)[middle] == pytest.approx(np.full(3, bending), rel=0.02)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("change", "message"),
     [
         ({"K": np.eye(36)}, "free body"),

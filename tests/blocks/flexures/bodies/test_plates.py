@@ -11,7 +11,7 @@ from scipy.linalg import eigh, eigvalsh
 import flexure as fx
 from flexure.blocks.flexures.bodies.plate_mesh import plate_matrices
 from flexure.diagrams.values.arrays import FloatArray
-from tests.support.tiers import by_tier
+from tests.support.tiers import by_tier, for_each
 
 E, NU, RHO = 210e9, 0.3, 7800.0
 STEEL = fx.Material(youngs_modulus=E, poissons_ratio=NU, density=RHO)
@@ -166,7 +166,7 @@ def test_a_disc_without_a_hole_and_a_mesh_of_a_user_agree() -> None:
         assert body.reduced.mass == pytest.approx(RHO * t * np.pi * 0.01, rel=5e-3)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("make", "message"),
     [
         (lambda: fx.PlateMesh.rectangle(-1.0, 1.0), "length"),

@@ -121,7 +121,7 @@ def cantilever(load: str = "end force", **options: Any) -> tuple[fx.Plant, Any, 
 
 
 def test_the_torque_is_that_of_a_spring_from_section_and_material() -> None:
-    plant, pivot, hinge = cantilever(damping_time=0.01, rest_angle=0.1)
+    plant, pivot, hinge = cantilever(damping_time=0.01, nominal_position=0.1)
     context = plant.create_default_context()
     pivot.angle.set(context, 0.4)
     pivot.rate.set(context, 2.0)
@@ -160,7 +160,7 @@ def test_at_rest_safety_is_infinite() -> None:
         ({"load": "short", "axial_ratio": 0.5}, "for 'short' with axial_ratio"),
         ({"length": 0.0}, "length"),
         ({"length": [0.1, 0.2]}, "with length: expected a real number"),
-        ({"rest_angle": []}, "with rest_angle: expected a real number"),
+        ({"nominal_position": []}, "with nominal_position: expected a real number"),
         ({"damping_time": []}, "with damping_time: expected a real number"),
         ({"damping_time": -1.0}, "damping_time"),
     ],

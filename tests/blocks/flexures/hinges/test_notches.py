@@ -15,6 +15,7 @@ from flexure.diagrams import scalars
 from flexure.diagrams.checks.errors import ValueRefusedError
 from flexure.sections import CircularNotch, EllipticNotch, FilletedNotch, Notch, RectangleSection
 from tests.support.mechanics.plane_stress import bend
+from tests.support.tiers import for_each
 
 STEEL = fx.Material.common("structural steel S235")
 CIRCULAR = CircularNotch(thickness=1e-3, radius=1e-2, width=8e-3)
@@ -216,7 +217,7 @@ def test_at_the_greatest_angle_the_stress_is_what_was_admitted(notch: Notch) -> 
     assert law.greatest_stress([0.0, 0.0, moment], np.zeros(3)) == pytest.approx(235e6)
 
 
-@pytest.mark.parametrize("value", [0.0, -1e-3, np.nan, np.inf])
+@for_each("value", [0.0, -1e-3, np.nan, np.inf])
 def test_dimensions_that_cannot_be_are_refused_by_name(value: float) -> None:
     for notch in NOTCHES:
         for each in fields(notch):

@@ -26,6 +26,7 @@ from tests.support.mechanics.force_elements import (
     number,
     random_pair,
 )
+from tests.support.tiers import for_each
 
 FloatArray = npt.NDArray[np.float64]
 ALONG_Z = 5
@@ -360,7 +361,7 @@ UNSYMMETRIC = np.eye(6) + 0.1 * np.eye(6, k=1)
 INDEFINITE = np.eye(6) + 2.0 * (np.eye(6, k=3) + np.eye(6, k=-3))
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("options", "kind", "words"),
     [
         ({"stiffness": UNSYMMETRIC}, ValueRefusedError, "not symmetric.*0.1 in row 1, column 2"),

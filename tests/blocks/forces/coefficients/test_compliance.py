@@ -326,7 +326,7 @@ def test_impossible_numbers_are_refused_by_name(call: Callable[[], Any], name: s
         call()
 
 
-@pytest.mark.parametrize("zeta", [0.7, 0.85, 0.999])
+@for_each("zeta", [0.7, 0.85, 0.999])
 def test_where_no_formula_holds_the_exact_function_is_offered(zeta: float) -> None:
     with pytest.raises(fx.errors.ValueRefusedError, match="natural_frequency_from_settling_time"):
         compliance.approximate_natural_frequency(zeta, 1.0)

@@ -11,6 +11,7 @@ from hypothesis import given, strategies as st
 
 import flexure as fx
 from flexure import compliance
+from tests.support.tiers import for_each
 
 BushingConstants = fx.BushingConstants
 positive = st.floats(1e-3, 1e6)
@@ -128,7 +129,7 @@ def test_what_was_passed_is_copied() -> None:
     assert mount.force_stiffness == (1.0, 2.0, 3.0)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("call", "text"),
     [
         (
@@ -174,7 +175,7 @@ def test_impossible_constants_are_refused_by_entry(
         call()
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("call", "name"),
     [
         (lambda mount: mount.with_damping_ratio(-1.0, inertia=1.0, mass=1.0), "damping_ratio"),

@@ -25,6 +25,7 @@ from tests.support.mechanics.force_elements import (
     world,
 )
 from tests.support.native.native import needs_llvmlite
+from tests.support.tiers import for_each
 
 FloatArray = NDArray[np.float64]
 PROFILE = np.array([(0.0, 0.0), (2.0, 0.0), (2.0, 1.0), (1.0, 0.4), (0.0, 1.0), (0.0, 0.0)])
@@ -175,7 +176,7 @@ def test_hertz_by_hand() -> None:
     assert flat.stiffness.default == pytest.approx(4.0 / 3.0 / soft * np.sqrt(0.01))
 
 
-@pytest.mark.parametrize("exponent", [1.0, 1.5])
+@for_each("exponent", [1.0, 1.5])
 def test_a_ball_leaves_with_the_restitution_that_was_asked_for(exponent: float) -> None:
     for restitution, speed in ((0.05, 2.0), (0.5, 2.0), (0.9, 0.3), (1.0 - 1e-7, 1.0)):
         d = fx.Contact.damping_for(restitution, speed)

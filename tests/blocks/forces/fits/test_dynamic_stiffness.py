@@ -18,7 +18,7 @@ from flexure.fitting import (
     fit_dynamic_stiffness,
     fit_relaxation,
 )
-from tests.support.tiers import thinned
+from tests.support.tiers import for_each, thinned
 
 RUBBER = DynamicStiffness(1e5, branches=((3e4, 0.1), (6e4, 0.002)), friction=(20.0, 3e-4))
 SWEEP = np.tile(np.geomspace(0.3, 300.0, 25), 3)
@@ -196,7 +196,7 @@ def test_measurements_that_say_nothing_are_refused(options: dict[str, Any], word
 LAW = DynamicStiffness(1.0, fractional=(1.0, 0.5))
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("refused", "words"),
     [
         (lambda: LAW.with_branches((1.0, 1.0)), "frequencies that increase"),

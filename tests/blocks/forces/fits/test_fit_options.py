@@ -10,6 +10,7 @@ import pytest
 
 import flexure as fx
 from flexure import fitting
+from tests.support.tiers import for_each
 
 TIME = np.linspace(0.0, 3.0, 60)
 START = {"height": 1.0, "rate": 1.0}
@@ -181,7 +182,7 @@ def test_the_report_of_a_law_is_plotted_with_its_residuals(tmp_path: Path) -> No
     np.testing.assert_allclose(drawn, reports["z"].residuals)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("options", "kind", "text"),
     [
         ({"loss": "huber"}, fx.errors.ValueRefusedError, "deviations, which define what"),

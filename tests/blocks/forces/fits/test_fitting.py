@@ -15,6 +15,7 @@ from scipy.optimize import curve_fit
 import flexure as fx
 from flexure import fitting
 from flexure.diagrams.values.arrays import FloatArray
+from tests.support.tiers import for_each
 
 LINEAR = [
     "spring_zero_angle_rad",
@@ -352,7 +353,7 @@ def test_forces_of_the_wrong_sign_end_at_the_bound_with_large_residuals() -> Non
         assert report.rms > 0.9 * np.sqrt(np.mean(force[:, i] ** 2))
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("samples", "text"),
     [
         ((np.zeros((9, 3)), np.zeros((9, 3))), "three arrays.*found 2 arrays"),
@@ -425,7 +426,7 @@ def test_the_report_prints_one_line_per_constant() -> None:
     assert lines["cost"] == f"{report.cost:.4g}, condition number {condition:.3g}"
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("law", "start", "options", "text"),
     [
         (lambda a: a * DECAY[:5], {"a": 1.0}, {}, r"law at the start: .*found the shape \(5,\)"),
@@ -444,7 +445,7 @@ def test_laws_and_starts_that_cannot_be_fitted_are_refused(
         fitting.fit_constants(law, DECAY, start, **options)
 
 
-@pytest.mark.parametrize("options", [{"fitted": ["speed"]}, {"bounds": {"speed": (0.0, 1.0)}}])
+@for_each("options", [{"fitted": ["speed"]}, {"bounds": {"speed": (0.0, 1.0)}}])
 def test_names_that_the_law_does_not_have_are_refused(options: dict[str, Any]) -> None:
     with pytest.raises(fx.errors.UnknownNameError, match="'speed'"):
         fitting.fit_constants(decay, DECAY, {"height": 1.0, "rate": 1.0}, **options)

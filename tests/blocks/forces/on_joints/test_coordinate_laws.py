@@ -15,10 +15,10 @@ from flexure.blocks.forces.between_points.one_sided_spring import OneSidedSpring
 from flexure.blocks.forces.between_points.spring_damper import SpringDamperLaw
 from flexure.blocks.forces.on_joints.coordinate_law import CoordinateLaw, hunt_crossley_damping
 from flexure.blocks.forces.on_joints.door_hinge import DoorHingeConfig, HingeLaw
-from flexure.blocks.forces.on_joints.joint_spring import SpringLaw, TabulatedSpringLaw
+from flexure.blocks.forces.on_joints.joint_springs import SpringLaw, TabulatedSpringLaw
 from flexure.blocks.forces.on_joints.joint_stop import StopLaw
 from flexure.diagrams import scalars
-from tests.support.tiers import thinned
+from tests.support.tiers import for_each, thinned
 
 coordinates = st.floats(-5.0, 5.0)
 rates = st.floats(-20.0, 20.0)
@@ -188,7 +188,7 @@ def test_energies_of_many_numbers_are_those_of_each_one_in_all_bits(law: Any) ->
 # The damping of contacts ----------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("rate", "damping_force"), [(2.0, 10.0), (0.0, 0.0), (-1.0, -5.0), (-2.0, -10.0), (-9.0, -10.0)]
 )
 def test_damping_adds_to_a_contact_at_most_what_takes_its_force_away(

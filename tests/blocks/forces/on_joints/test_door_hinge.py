@@ -14,6 +14,7 @@ from hypothesis import given, strategies as st
 import flexure as fx
 from flexure.diagrams import scalars
 from tests.support.mechanics.joint_forces import computed, joint
+from tests.support.tiers import for_each
 
 CONSTANTS: dict[str, float] = {
     "spring_zero_angle_rad": -0.7,
@@ -86,7 +87,7 @@ def test_any_joint_that_turns_at_one_rate_can_have_a_hinge(kind: str) -> None:
     assert hinge.model_instance == axis.model_instance == "default"
 
 
-@pytest.mark.parametrize("kind", ["prismatic", "universal", "planar", "ball_rpy", "weld"])
+@for_each("kind", ["prismatic", "universal", "planar", "ball_rpy", "weld"])
 def test_other_joints_are_refused(kind: str) -> None:
     with pytest.raises(
         fx.errors.DeclarationError,

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 import flexure as fx
-from flexure.blocks.forces.on_joints.joint_spring import JointSpring, SpringLaw
+from flexure.blocks.forces.on_joints.joint_springs import JointSpring, SpringLaw
 from tests.support.mechanics.joint_forces import WITHOUT_RATES, computed, joint
+from tests.support.tiers import for_each
 
 
 def test_a_torsion_spring_turns_back_towards_its_nominal_angle() -> None:
@@ -101,7 +102,7 @@ def test_constants_can_be_changed_in_a_context() -> None:
     assert (changed.force, changed.stored_energy) == (5.0, 2.5)
 
 
-@pytest.mark.parametrize("kind", WITHOUT_RATES)
+@for_each("kind", WITHOUT_RATES)
 def test_joints_whose_velocities_are_no_rates_are_refused(kind: str) -> None:
     with pytest.raises(
         fx.errors.DeclarationError, match=f"'spring' to joint 'axis'.*found a {kind} joint"
@@ -118,7 +119,7 @@ def test_negative_constants_are_refused(name: str) -> None:
         getattr(spring, name).set(spring.create_default_context(), -1.0)
 
 
-@pytest.mark.parametrize("wrong", [[1.0, 2.0, 3.0], [[1.0, 2.0]], [1.0]])
+@for_each("wrong", [[1.0, 2.0, 3.0], [[1.0, 2.0]], [1.0]])
 def test_vectors_of_the_wrong_size_are_refused(wrong: list[float]) -> None:
     with pytest.raises(
         fx.errors.DeclarationError, match=r"spring\.preload.*one number, or 2 for.*joint 'axis'"

@@ -9,6 +9,7 @@ import pytest
 
 import flexure as fx
 from flexure.diagrams.checks.errors import DeclarationError, ValueRefusedError
+from tests.support.tiers import for_each
 
 K, M = 100.0, 1.0
 
@@ -240,7 +241,7 @@ def test_friction_and_a_stop_share_a_joint() -> None:
     assert np.all(result.sample("drawer.slide.rate", after) < 0.0)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("error", "constants", "said"),
     [
         (ValueRefusedError, {"coulomb_friction": -1.0}, "coulomb_friction"),

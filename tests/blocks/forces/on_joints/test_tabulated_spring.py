@@ -10,8 +10,9 @@ from hypothesis import given, strategies as st
 
 import flexure as fx
 from flexure.blocks.forces.on_joints.force_table import ForceTable
-from flexure.blocks.forces.on_joints.joint_spring import TabulatedSpring
+from flexure.blocks.forces.on_joints.joint_springs import TabulatedSpring
 from tests.support.mechanics.joint_forces import WITHOUT_RATES, computed, joint
+from tests.support.tiers import for_each
 
 DEFLECTIONS = [-1.0, 0.0, 1.0, 3.0]
 FORCES = [-4.0, 0.0, 2.0, 10.0]
@@ -119,17 +120,15 @@ def test_what_was_passed_is_copied() -> None:
     assert not made.deflections.flags.writeable
 
 
-@pytest.mark.parametrize(
-    ("kind", "unit"), [("revolute", "N m"), ("screw", "N m"), ("prismatic", "N")]
-)
-def test_units_are_those_of_the_coordinate(kind: str, unit: str) -> None:
-    assert spring(kind).forces.unit == unit
+def test_units_are_those_of_the_coordinate() -> None:
+    for kind, unit in [("revolute", "N m"), ("screw", "N m"), ("prismatic", "N")]:
+        assert spring(kind).forces.unit == unit
 
 
 # Refusals -----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("table", "text"),
     [
         ({"deflections": [0.0, 1.0, 1.0, 2.0]}, "increase strictly; found"),
@@ -164,7 +163,7 @@ def test_impossible_constants_are_refused(name: str, value: Any) -> None:
         getattr(made, name).set(made.create_default_context(), value)
 
 
-@pytest.mark.parametrize("kind", [*WITHOUT_RATES, "universal", "planar"])
+@for_each("kind", [*WITHOUT_RATES, "universal", "planar"])
 def test_joints_with_other_than_one_coordinate_are_refused(kind: str) -> None:
     with pytest.raises(fx.errors.DeclarationError, match=f"joint 'axis'.*found a {kind} joint"):
         spring(kind)

@@ -366,7 +366,7 @@ def test_validity_is_that_of_the_second_moments_of_mass(six: Any) -> None:
     assert (validity_problem(six) is None) == (smallest > 0.0)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("arguments", "message"),
     [
         ({"mass": -1.0}, r"with the mass: expected values in \[0, inf\] kg; found -1"),
@@ -412,7 +412,7 @@ def test_bore_is_not_wider_than_its_tube() -> None:
         SpatialInertia.hollow_cylinder(1.0, inner_radius=0.3, outer_radius=0.2, length=1.0)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("given", "found"), [({}, "neither of them"), ({"mass": 1.0, "density": 2.0}, "both of them")]
 )
 def test_a_solid_has_a_mass_or_a_density(given: Any, found: str) -> None:
@@ -420,7 +420,7 @@ def test_a_solid_has_a_mass_or_a_density(given: Any, found: str) -> None:
         SpatialInertia.solid_sphere(radius=1.0, **given)
 
 
-@pytest.mark.parametrize("density", [-1.0, np.nan])
+@for_each("density", [-1.0, np.nan])
 def test_density_is_not_negative(density: float) -> None:
     with pytest.raises(ValueRefusedError, match="a solid box with the density: expected"):
         SpatialInertia.solid_box(size=(1.0, 1.0, 1.0), density=density)

@@ -10,6 +10,7 @@ from scipy.interpolate import CubicSpline
 
 import flexure as fx
 from flexure.errors import DeclarationError
+from tests.support.tiers import for_each
 
 MASS, INERTIA, STROKE = 0.3, 0.01, 8e-3
 TURNED = np.deg2rad(np.arange(20.0, 380.0, 15.0))
@@ -117,7 +118,7 @@ def kinked(angle: Any) -> Any:
     return 1e-3 * np.abs(np.mod(angle - TURNED[11] + np.pi, 2.0 * np.pi) - np.pi)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("table", "found"),
     [
         ({"angles": TURNED[::-1]}, r"increase strictly; found 6\.37\d* rad and then 6\.1"),

@@ -19,6 +19,7 @@ from flexure.constraints import (
     PrescribedMotion,
 )
 from flexure.errors import DeclarationError, FlexureError
+from tests.support.tiers import for_each
 
 INERTIA, MASS = 0.02, 0.5
 
@@ -118,7 +119,7 @@ def test_a_rod_without_mass_makes_a_pendulum() -> None:
     assert abs(tension) == pytest.approx(2.0 * 9.81 * np.cos(angle), rel=1e-9)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("make", "found"),
     [
         (lambda a, b: GearPair("g", a, b, 0.0), "ratio that is not zero"),

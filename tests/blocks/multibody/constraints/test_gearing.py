@@ -11,6 +11,7 @@ import pytest
 import flexure as fx
 from flexure.constraints import Coupling, GearPair, PrescribedMotion
 from flexure.errors import DeclarationError, EvaluationError, FlexureError
+from tests.support.tiers import for_each
 
 INERTIAS, MASS = (0.02, 0.03, 0.05), 0.5
 Make = Callable[[Any, Any, Any, Any], Any]
@@ -184,7 +185,7 @@ def test_of_the_power_that_drives_a_gear_the_efficiency_comes_out(torque: float)
 # Refusals ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("make", "found"),
     [
         (lambda a, b, c, s: Coupling.screw("g", a, s, lead=0.0), "lead that is not zero"),
@@ -221,7 +222,7 @@ GEARS: list[Make] = [
 ]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("more", "found"),
     [
         (

@@ -17,6 +17,7 @@ from flexure.diagrams.checks.errors import (
     ValueRefusedError,
     ZenoError,
 )
+from tests.support.tiers import for_each
 
 G = 10.0
 
@@ -310,7 +311,7 @@ def test_rebounds_that_never_end_are_reported() -> None:
         fx.simulate(plant, 4.0, context=context)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("error", "options", "said"),
     [
         (ValueRefusedError, {"restitution": 1.2}, "restitution"),

@@ -12,6 +12,7 @@ from flexure.blocks.math import RigidTransform, rotation_from_rpy
 from flexure.diagrams.checks.errors import ValueRefusedError
 from tests.blocks.math.samples import EPS
 from tests.blocks.multibody.joints.samples import joint_of
+from tests.support.tiers import for_each
 
 AXIAL = {
     "revolute": joint_of(fx.RevoluteJoint),
@@ -87,7 +88,7 @@ def test_turning_the_axis_around_is_turning_the_motion_around(kind: str) -> None
 # Motions ------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("axis", "turned"),
     [
         ((1, 0, 0), [1.0, -3.0, 2.0]),

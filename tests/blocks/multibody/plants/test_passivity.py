@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import flexure as fx
+from tests.support.tiers import for_each
 
 
 class Book(fx.kinds.JointForceElement):
@@ -111,8 +112,8 @@ def test_the_balance_is_seen_at_all_scales(scale: float) -> None:
         assert report.greatest_mismatch < 1e-6 * report.power_scale
 
 
-@pytest.mark.parametrize("name", ["length", "speed"])
-@pytest.mark.parametrize("scale", [0.0, -1.0, np.inf, None])
+@for_each("name", ["length", "speed"])
+@for_each("scale", [0.0, -1.0, np.inf, None])
 def test_scales_are_positive(name: str, scale: Any) -> None:
     with pytest.raises(fx.errors.ValueRefusedError, match=f"passivity with {name}"):
         fx.check_passivity(Book(), **{name: scale})

@@ -22,6 +22,7 @@ from flexure.diagrams import scalars
 from flexure.diagrams.scalars.derivatives.simplification import simplify
 from flexure.diagrams.scalars.expressions.expression import reachable
 from tests.support.mechanics.multibody import Tree, make_tree, random_tree, scale_of
+from tests.support.tiers import for_each
 
 #: What a tree computes from: positions, velocities, forces along joints and on bodies, what is
 #: mobile, gravity, and the mass properties of all bodies.
@@ -113,7 +114,7 @@ def test_numbers_and_symbols_may_be_mixed(name: str) -> None:
     check_symbols(tree, 4, [name])
 
 
-@pytest.mark.parametrize("count", [1, 3])
+@for_each("count", [1, 3])
 def test_a_tree_of_welds_of_symbols(count: int) -> None:
     check_symbols(random_tree(np.random.default_rng(0), count, kinds=["weld"]), 0)
 

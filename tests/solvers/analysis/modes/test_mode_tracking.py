@@ -11,6 +11,7 @@ from PIL import Image
 
 import flexure as fx
 from tests.solvers.analysis.modes.test_modes import links, oscillator
+from tests.support.tiers import for_each
 
 
 def three_masses(coupling: float = 0.0) -> fx.Plant:
@@ -85,7 +86,7 @@ def test_oscillations_that_become_decays_end_or_go_on() -> None:
     assert tracks[-1][0] is None
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("values", "error", "text"),
     [
         ({}, fx.errors.ValueRefusedError, "a mapping from paths"),

@@ -496,7 +496,7 @@ def test_unusual_leaves_are_healthy(given: dict[str, float]) -> None:
     assert not rules & {"material", "dimensions"}
 
 
-@pytest.mark.parametrize("wrong", [None, "servo", fx.DiagramBuilder("servo"), fx.Gain])
+@for_each("wrong", [None, "servo", fx.DiagramBuilder("servo"), fx.Gain])
 def test_what_is_no_system_is_refused(wrong: Any) -> None:
     with pytest.raises(DeclarationError, match="Cannot check"):
         fx.doctor(wrong)

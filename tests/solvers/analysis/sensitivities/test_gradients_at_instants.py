@@ -21,6 +21,7 @@ from tests.solvers.analysis.sensitivities.test_gradients import (
     drawn,
 )
 from tests.support.native.native import needs_llvmlite
+from tests.support.tiers import for_each
 
 m = fx.metrics
 
@@ -123,7 +124,7 @@ def test_ticks_at_corners_and_in_the_middle_of_moves_have_derivatives(source: An
     assert forward["move.at"][-1] == pytest.approx(expected, rel=1e-6)
 
 
-@pytest.mark.parametrize("at", [0.5, 0.3])
+@for_each("at", [0.5, 0.3])
 def test_ticks_that_read_a_jump_or_a_bend_that_moves_are_refused(at: float) -> None:
     """0.3 is a rounding error before the tick."""
     for source, way in (

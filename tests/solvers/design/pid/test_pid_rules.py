@@ -11,6 +11,7 @@ import scipy.signal
 import flexure as fx
 from flexure.diagrams.checks.errors import ValueRefusedError
 from tests.support.mechanics.mechanics import Pendulum
+from tests.support.tiers import for_each
 
 
 def loop(pid: fx.System, *plant: fx.System) -> fx.Diagram:
@@ -258,7 +259,7 @@ def test_parts_that_are_left_out_have_no_gain() -> None:
     np.testing.assert_allclose(found.max_sensitivity, 1.6, rtol=1e-4)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("diagram", "options", "expected"),
     [
         (loop(fx.PIDController("pid"), Pendulum()), {"rule": "simc"}, "found the pole"),

@@ -11,6 +11,7 @@ import pytest
 import flexure as fx
 from flexure.diagrams.checks.errors import UnknownNameError, ValueRefusedError
 from tests.support.mechanics.mechanics import Pendulum
+from tests.support.tiers import for_each
 
 OMEGA = np.geomspace(1e-3, 1e3, 50000)
 
@@ -217,7 +218,7 @@ def test_a_plant_that_no_gains_stabilize_is_refused() -> None:
         fx.tune_pid(loop(plant), "pid")
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("options", "expected"),
     [
         ({"controller": "lag"}, "a PIDController, or its path"),

@@ -323,6 +323,17 @@ def test_what_cannot_be_exported_is_refused_by_name(monkeypatch: pytest.MonkeyPa
     assert fx.to_fmu(lag, platforms=()).files  # sources alone need no compiler
 
 
+def test_the_compiler_that_the_environment_names_comes_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = tmp_path / "own"
+    own.write_text("#!/bin/sh\necho no C today >&2\nexit 1\n", encoding="utf-8")
+    own.chmod(0o755)
+    monkeypatch.setenv("CC", str(own))
+    with pytest.raises(fx.errors.NativeCodeError, match=r"own' to compile.*no C today"):
+        fx.to_fmu(fx.FirstOrderLag("lag", 2.0))
+
+
 @pytest.mark.full
 def test_the_command_exports_a_model(tmp_path: Path) -> None:
     model = "import flexure as fx\n\ndef build():\n    return fx.FirstOrderLag('lag', 2.0)\n"

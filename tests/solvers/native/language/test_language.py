@@ -100,7 +100,7 @@ def elementary(a: float, b: float, out: Floats) -> None:
     out[10] = spacing(a)
 
 
-@pytest.mark.parametrize("a", [0.5, 1.5, 2.5, -0.5, -1.5, 3.0, -0.0, 1e300, 5e-324])
+@for_each("a", [0.5, 1.5, 2.5, -0.5, -1.5, 3.0, -0.0, 1e300, 5e-324])
 def test_elementary_functions(a: float) -> None:
     both(elementary, a, 0.3, np.zeros(11))
 

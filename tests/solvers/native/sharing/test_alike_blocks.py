@@ -34,6 +34,7 @@ from tests.support.systems.many_blocks import (
     at_random,
     rail,
 )
+from tests.support.tiers import for_each
 
 pytestmark = needs_llvmlite
 
@@ -71,7 +72,7 @@ def assert_all_ways_agree(system: fx.System, seed: int = 3) -> None:
 # Numbers ------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", DIAGRAMS)
+@for_each("name", DIAGRAMS)
 def test_shared_code_gives_the_numbers_of_code_that_is_written_out(name: str) -> None:
     assert_all_ways_agree(DIAGRAMS[name]().build())
 

@@ -15,7 +15,7 @@ import flexure as fx
 from flexure.diagrams.checks.errors import ValueRefusedError
 from flexure.diagrams.drawing.formats.style import readable
 from flexure.solvers.results.pictures.panels import drawable
-from tests.support.tiers import thinned
+from tests.support.tiers import for_each, thinned
 
 Signal = Callable[[Any], Any]
 #: Until 0.5 s a ramp, in which nothing is wrong.
@@ -69,7 +69,7 @@ def test_curves_have_gaps_where_there_are_no_numbers(name: str) -> None:
     assert len(ax.texts) == (3 if moves else 0)  # arrows
 
 
-@pytest.mark.parametrize("kind", ["amplitude", "psd"])
+@for_each("kind", ["amplitude", "psd"])
 def test_spectra_of_what_is_no_number_are_refused_with_the_time(kind: str) -> None:
     for name, found in (
         ("NaN at last", "nan at t = 0.5 s"),

@@ -15,6 +15,7 @@ import flexure as fx
 from flexure.diagrams.checks.errors import SimulationError, UnknownNameError, ValueRefusedError
 from tests.support.mechanics.mechanics import Pendulum
 from tests.support.systems.recorded_run import recorded_run
+from tests.support.tiers import for_each
 
 
 def legend(ax: Axes) -> list[str]:
@@ -217,7 +218,7 @@ def test_several_signals_of_several_runs_have_dashes(
     assert len({(line.get_color(), line.get_linestyle()) for line in shown}) == 4
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("change", "error", "text"),
     [
         (lambda runs: {}, ValueRefusedError, "expected results of simulations"),

@@ -28,6 +28,7 @@ from tests.support.systems.simulation import (
     method_options,
     together,
 )
+from tests.support.tiers import for_each
 
 # Where events are --------------------------------------------------------------------------------
 
@@ -92,7 +93,7 @@ def test_a_dip_just_below_zero_is_found(depth: float) -> None:
     assert found == pytest.approx([0.6 - width, 0.6 + width], abs=1e-4 * width)
 
 
-@pytest.mark.parametrize("height", [1e-4, 1e-8, 1e-12])
+@for_each("height", [1e-4, 1e-8, 1e-12])
 def test_a_near_miss_is_no_event(height: float) -> None:
     assert hits(clock(lambda x: (x - 0.6) ** 2 + height), 1.0, method="rk4", step=1.0) == []
 
