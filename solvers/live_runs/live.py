@@ -19,8 +19,8 @@ from flexure.solvers.live_runs.charts_and_sliders import sliders
 from flexure.solvers.live_runs.connections.channels import InputChannel, OutputChannel
 from flexure.solvers.live_runs.connections.partners import Partner, partner_of
 from flexure.solvers.live_runs.connections.wiring import Software, Wiring, by_path, together
+from flexure.solvers.live_runs.live_report import Clock, MonotonicClock
 from flexure.solvers.live_runs.live_run import Live, Plan
-from flexure.solvers.live_runs.schedule import Clock, MonotonicClock
 from flexure.solvers.simulation.run_control.method_selection import Method
 from flexure.solvers.simulation.run_control.options import Tolerance
 from flexure.solvers.simulation.simulator import Simulator

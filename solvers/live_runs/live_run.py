@@ -30,9 +30,8 @@ from flexure.solvers.live_runs.charts_and_sliders import columns, sliders
 from flexure.solvers.live_runs.commands import Commands, Interruption
 from flexure.solvers.live_runs.connections.channels import Entry, InputChannel, OutputChannel
 from flexure.solvers.live_runs.connections.wiring import SignalReading
-from flexure.solvers.live_runs.live_report import Figures, LiveReport
+from flexure.solvers.live_runs.live_report import Clock, Figures, LiveReport, Schedule
 from flexure.solvers.live_runs.recording import Recording, Snapshot, Snapshots
-from flexure.solvers.live_runs.schedule import Clock, Schedule
 from flexure.solvers.simulation.simulator import Simulator
 
 if TYPE_CHECKING:

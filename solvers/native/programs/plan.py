@@ -20,8 +20,7 @@ from flexure.solvers.tracing.compile_limits import SHARED, WRITTEN, refuse_beyon
 from flexure.solvers.tracing.trace import SymbolicStore, trace
 
 if TYPE_CHECKING:
-    from flexure.solvers.native.emission.block_factors import BlockFactors
-    from flexure.solvers.native.emission.sparse_factors import SparseFactors
+    from flexure.solvers.native.emission.sparse_factors import BlockFactors, SparseFactors
     from flexure.solvers.native.sharing.jobs.shared_derivatives import SharedDerivatives
 
 #: From this many calculations of blocks on, what is alike shares code: chains of masses compile

@@ -31,10 +31,14 @@ from flexure.diagrams.scalars.derivatives.simplification import simplify
 from flexure.diagrams.systems.layout import Layout
 from flexure.diagrams.values.arrays import FloatArray
 from flexure.diagrams.values.symbolic_values import STATE, Key
-from flexure.solvers.native.emission.block_factors import BlockFactors, find_block_factors
 from flexure.solvers.native.emission.emission import Environment, depth_first, emit_with_preparation
 from flexure.solvers.native.emission.jacobian_emission import JacobianText, emit_jacobian
-from flexure.solvers.native.emission.sparse_factors import SparseFactors, find_sparse_factors
+from flexure.solvers.native.emission.sparse_factors import (
+    BlockFactors,
+    SparseFactors,
+    find_block_factors,
+    find_sparse_factors,
+)
 from flexure.solvers.native.llvm.library import (
     Address,
     Library,

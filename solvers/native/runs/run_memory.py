@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 
 from flexure.diagrams.values.arrays import FloatArray
 from flexure.solvers.integration.methods.projecting import FAR
-from flexure.solvers.native.emission.block_factors import BlockFactors
-from flexure.solvers.native.emission.sparse_factors import SparseFactors
+from flexure.solvers.native.emission.sparse_factors import BlockFactors, SparseFactors
 from flexure.solvers.native.kernels.parts.blocks import BlockData
 from flexure.solvers.native.kernels.parts.linear_solves import FactorData
 from flexure.solvers.native.kernels.parts.output_rows import RowLayout

@@ -3,8 +3,8 @@
 States that only integrate another state, as positions do with velocities, are expressed by it:
 where x' = e v, the equation of x gives ``y_x = (b_x + e y_v) / d``, and what depended on x depends
 on v. The remaining equations are eliminated block by block; a block has the states of a body, in an
-order chosen once for the places (`flexure.solvers.native.emission.block_factors`). All coefficients
-between two blocks are a *tile*, a small dense matrix.
+order chosen once for the places (`flexure.solvers.native.emission.sparse_factors`). All
+coefficients between two blocks are a *tile*, a small dense matrix.
 
 As in `flexure.solvers.native.kernels.parts.linear_solves`, pivots are taken as they come, and where
 elimination adds too much to the diagonal of the equations the factors are not used. That is
@@ -32,7 +32,7 @@ class BlockData(Structure):
     """Where the entries of factors in blocks are, and the factors.
 
     The fields down to ``targets`` mean what those of
-    `flexure.solvers.native.emission.block_factors.BlockFactors` do.
+    `flexure.solvers.native.emission.sparse_factors.BlockFactors` do.
     """
 
     count: int

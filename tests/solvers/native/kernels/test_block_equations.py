@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pytest
 
 import flexure as fx
-from flexure.solvers.native.emission.block_factors import BlockFactors, cheapest_blocks
+from flexure.solvers.native.emission.sparse_factors import BlockFactors, cheapest_blocks
 from flexure.solvers.native.kernels.parts import blocks
 from flexure.solvers.native.kernels.parts.linear_solves import LARGEST_GROWTH
 from flexure.solvers.native.programs.program import Program
@@ -256,7 +256,7 @@ class Whirls(fx.LeafSystem):
 def test_steps_go_on_with_dense_factors_where_blocks_grow(
     rate: float, in_blocks: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("flexure.solvers.native.emission.block_factors._CHEAPER", 1e3)
+    monkeypatch.setattr("flexure.solvers.native.emission.sparse_factors._CHEAPER", 1e3)
     simulator = fx.Simulator(Whirls(15, rate), method="Rodas5P", compiled="native", rtol=1e-8)
     simulator.initialize()
     simulator.advance_to(1.0)
