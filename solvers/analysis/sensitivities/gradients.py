@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from flexure.diagrams.checks.arguments import require
-from flexure.diagrams.checks.errors import EvaluationError, ValueRefusedError, quoted
+from flexure.diagrams.checks.errors import EvaluationError, ValueRefusedError, quoted, warn
 from flexure.diagrams.contexts.by_path import ByPath
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.contexts.root_contexts import start_context
@@ -39,6 +39,11 @@ from flexure.solvers.simulation.simulator import Simulator
 
 #: Size of the record in bytes, beyond which steps are repeated to find most of its states.
 _MOST_STATES = 2.0**28
+#: Multiples of atol / rtol, below which the error of a state says nothing about its derivatives.
+_AT_REST = 1e-3
+_LOOKS = 33  # steps of a run at which its states are looked at
+_MOST_HALVINGS = 12  # of the longest step, where states rest
+_AGREED, _ROUNDING = 1e-5, 1e-14  # differences, relative to each derivative and to the largest
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -155,10 +160,12 @@ def gradient(
     Notes
     -----
     The result is the exact derivative of what the method computes with the steps of this run
-    (discrete adjoint). Each step is repeated backward at a few times its own cost. Where the record
-    of a run in native code would take more than 256 MB, it keeps a state at about every thousandth
-    step and behind each jump of the states (checkpoints); the others are computed once more when
-    they are needed, and are the same to the last bit. So are those of ``result``.
+    (discrete adjoint). Where states rest, any step is short enough for them, but not for their
+    derivatives: the run is repeated with shorter steps until these agree to 1e-5. Each step is
+    repeated backward at a few times its own cost. Where the record of a run in native code would
+    take more than 256 MB, it keeps a state at about every thousandth step and behind each jump of
+    the states (checkpoints); the others are computed once more when they are needed, and are the
+    same to the last bit. So are those of ``result``.
 
     At an event, the weights are multiplied by the transposed saltation matrix, so that the change
     of the instant counts; likewise where a parameter moves the time of a jump, such as ``at`` of a
@@ -192,8 +199,26 @@ def gradient(
             attempt, expected=f"an end after t = {start.time:g} s", found=f"t_final={t_final!r}"
         )
     gradients = MetricGradients(system, start, variables, metric.signals, end, method, attempt)
-    result = gradients.run(start.clone(), relative, absolute)
-    slopes, found = gradients.of(metric, result, (relative, absolute))
+    tolerances = relative, absolute
+    result = gradients.run(start.clone(), *tolerances)
+    slopes, found = gradients.of(metric, result, tolerances)
+    numbers = np.abs(np.concatenate([np.zeros(0), *[v.read(start.store) for v in variables]]))
+    scale = np.where(numbers > 0.0, numbers, 1.0)
+    if variables and _rests(result, absolute / relative):
+        longest = float(np.max(np.diff(result.time)))
+        for halvings in range(1, _MOST_HALVINGS + 1):
+            coarse = scale * found
+            result = gradients.run(start.clone(), *tolerances, longest / 2**halvings)
+            slopes, found = gradients.of(metric, result, tolerances)
+            fine = np.abs(scale * found)
+            if np.all(np.abs(scale * found - coarse) <= _AGREED * fine + _ROUNDING * np.max(fine)):
+                break
+        else:
+            warn(
+                f"{attempt}: states rest, so that no step is too long for them, and derivatives "
+                f"still change with steps of {longest / 2**_MOST_HALVINGS:.2g} s. Begin at values "
+                "that move them"
+            )
     if gradients.may_jump and variables:
 
         def moved(step: FloatArray) -> FloatArray:
@@ -203,8 +228,7 @@ def gradient(
             run = gradients.run(context, DIFFERENCE_RTOL, 1e-3 * DIFFERENCE_RTOL)
             return np.array([metric(run)])
 
-        numbers = np.abs(np.concatenate([variable.read(start.store) for variable in variables]))
-        scale, value = np.where(numbers > 0.0, numbers, 1.0), np.array([abs(slopes.value)])
+        value = np.array([abs(slopes.value)])
         warn_of_differences(value, found[np.newaxis], moved, scale, [metric.label], attempt)
     ends = np.cumsum([0, *(len(variable.keys) for variable in variables)])
     entries = {
@@ -257,10 +281,18 @@ class MetricGradients:
         """Whether rates, signals or periodic updates hold an operation that can jump."""
         return self._motion.may_jump
 
-    def run(self, context: Context, rtol: float, atol: float) -> SimulationResult:
+    def run(
+        self, context: Context, rtol: float, atol: float, max_step: float = math.inf
+    ) -> SimulationResult:
         """Return a run up to the end, which changes the context."""
         simulator = Simulator(
-            self._system, context, method=self._method, rtol=rtol, atol=atol, record=True
+            self._system,
+            context,
+            method=self._method,
+            rtol=rtol,
+            atol=atol,
+            max_step=max_step,
+            record=True,
         )
         simulator._keep_few_states(_MOST_STATES)
         result = recorded(simulator, self._t_final)
@@ -282,6 +314,13 @@ class MetricGradients:
             self._method, result._history, dense, slopes, tolerances, events
         )
         return slopes, found
+
+
+def _rests(result: SimulationResult, size: float) -> bool:
+    """Return whether a state of a run stays so small that no step was too long for it."""
+    ledger = result._history.ledger()
+    rows = np.unique(np.linspace(0, len(ledger.times) - 1, _LOOKS).astype(np.intp))
+    return bool(np.any(np.max(np.abs(ledger.states(rows)), axis=0) < _AT_REST * size))
 
 
 def _settled(system: System, signal: Way, attempt: str) -> Place:

@@ -57,6 +57,9 @@ _Motion: TypeAlias = NativeMotion | InterpretedMotion
 
 #: Relative differences that are rounding, of each value and beside the largest.
 _ALIKE, _ROUNDING = 1e-6, 1e-12
+_FAINT = 1e-3  # multiples of atol / rtol, below which few digits of a column are certain
+_LEAST = 1e-300  # size of a column that can be told from none
+_MOST_RUNS = 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,7 +155,7 @@ class MotionDerivatives:
         self._interpreted: InterpretedMotion | None = None
         self._watch = LongMotions(attempt) if watch is None else watch
         self.why = ""  # why the last run was interpreted
-        self.scale = np.ones(len(keys))
+        self.sizes = self.scale = np.ones(len(keys))  # of parameters; of columns per derivative
 
     @property
     def may_jump(self) -> bool:
@@ -181,8 +184,25 @@ class MotionDerivatives:
         """Run the updates at the beginning, and integrate up to a time.
 
         The grid has ascending times of samples, none beyond the end. If the method is "auto", the
-        choice of the first run applies to all.
+        choice of the first run applies to all. Where derivatives times the size of the parameter
+        are lost in ``atol``, further runs weigh them by their own size.
         """
+        beginning = self._context.clone()
+        self._raised = np.ones(len(self.scale))
+        for more in reversed(range(_MOST_RUNS)):
+            samples = self._run(t_final, grid, method, rtol, atol)
+            largest = np.max(np.abs(samples.state_slopes), axis=(0, 1), initial=0.0) * self.scale
+            faint = (largest > _LEAST) & (largest < _FAINT * atol / rtol)
+            if not (more and np.any(faint)):
+                break
+            self._raised[faint] /= largest[faint]
+            self._context.copy_from(beginning)
+        return samples
+
+    def _run(
+        self, t_final: float, grid: FloatArray, method: Method, rtol: float, atol: float
+    ) -> MotionSamples:
+        """Run the updates at the beginning, and integrate once."""
         store = self._store
         self._drive(store.time)
         initial, held = np.split(self._initial(store.time, store.x), [len(store.x)])
@@ -191,7 +211,8 @@ class MotionDerivatives:
         names = [variable.place.path for variable in self._all for _ in variable.keys]
         initial = self._assembled.closed(initial, self._steering, names)
         numbers = np.abs(np.concatenate([np.zeros(0), *[v.read(store) for v in self._all]]))
-        self.scale = np.where(numbers > 0.0, numbers, 1.0)
+        self.sizes = np.where(numbers > 0.0, numbers, 1.0)
+        self.scale = self._raised * self.sizes
         self._time = store.time
         self._x = np.concatenate([store.x, (initial * self.scale).T.ravel()])
         own = np.zeros((len(self._steering), len(self.scale)))

@@ -251,7 +251,7 @@ def parameter_sensitivity(
 
         largest = np.max(np.abs(samples.states), axis=0)
         slopes = samples.state_slopes[-1]
-        warn_of_differences(largest, slopes, moved, run.scale, state_names(start), attempt)
+        warn_of_differences(largest, slopes, moved, run.sizes, state_names(start), attempt)
         start.copy_from(end)
 
     ends = np.cumsum([len(v.keys) for v in variables])[:-1]
