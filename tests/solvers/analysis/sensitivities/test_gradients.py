@@ -22,7 +22,7 @@ from flexure.solvers.analysis.sensitivities.adjoint_motion import AdjointMotion
 from flexure.solvers.native.programs.programs import UnsuitableError
 from tests.support.native.native import needs_llvmlite
 from tests.support.systems.simulation import relay_charger
-from tests.support.tiers import by_tier, for_each
+from tests.support.tiers import by_tier
 
 TIGHT: dict[str, Any] = {"method": "DOP853", "rtol": 1e-12, "atol": 1e-14}
 m = fx.metrics
@@ -592,21 +592,3 @@ def test_a_jump_of_the_equations_is_warned_of() -> None:
 
     with pytest.warns(UserWarning, match="crosses a jump of the equations"):
         fx.gradient(Dry(), m.final("x[0]"), "f", 5.0, rtol=1e-6)
-
-
-@for_each("force", [0.0, 1e-12, 1e-6, 1.0])
-def test_gradients_of_motions_that_rest_are_those_of_others(force: float) -> None:
-    """A step of any length is right for a mass at rest, not for what a force would do to it."""
-    builder = fx.PlantBuilder("stage")
-    table = builder.add_body("table", fx.SpatialInertia.point_mass(1.0))
-    guide = builder.add_joint(fx.PrismaticJoint("guide", builder.world, table, axis=(1, 0, 0)))
-    builder.add_force_element(fx.JointSpring("leaf", guide, stiffness=100.0, damping=1.0))
-    builder.add_actuator("motor", guide)
-    stage = builder.build()
-    context = stage.create_default_context()
-    stage.input_port("motor").fix(context, force)
-    final = m.final("guide.translation")
-    found = fx.gradient(stage, final, "motor", 1.0, context=context)["motor"]
-    damped = np.sqrt(100.0 - 0.25)
-    swing = np.cos(damped) + 0.5 * np.sin(damped) / damped
-    np.testing.assert_allclose(found, (1.0 - np.exp(-0.5) * swing) / 100.0, rtol=3e-6)
