@@ -103,8 +103,17 @@ class ReducedBody:
 
         λ is the greatest eigenvalue of Σ p_j p_jᵀ / ω_j² over M, which one static solution gives.
         At ε = 0.01 the inertial forces at the interfaces err by at most 1 %, and frequencies of
-        mechanisms by about 0.5 % or less. Frequencies >= 0 are in rad/s. From ω₁ on, more modes are
-        needed, and ε is infinite.
+        mechanisms by about 0.5 % or less.
+
+        Parameters
+        ----------
+        frequency : array_like
+            Angular frequencies >= 0 in rad/s.
+
+        Returns
+        -------
+        array
+            ε for each of them; infinite from ω₁ on, where more modes are needed.
         """
         attempt = "Cannot bound the error of a reduction"
         given = as_numbers(frequency, attempt)
