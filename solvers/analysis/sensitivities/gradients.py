@@ -41,6 +41,7 @@ from flexure.solvers.simulation.simulator import Simulator
 _MOST_STATES = 2.0**28
 #: Multiples of atol / rtol, below which the error of a state says nothing about its derivatives.
 _AT_REST = 1e-3
+_TIGHTEST = 1e-10  # of rtol, as far as that follows it
 _LOOKS = 33  # steps of a run at which its states are looked at
 _MOST_HALVINGS = 12  # of the longest step, where states rest
 _AGREED, _ROUNDING = 1e-5, 1e-14  # differences, relative to each derivative and to the largest
@@ -204,7 +205,7 @@ def gradient(
     slopes, found = gradients.of(metric, result, tolerances)
     numbers = np.abs(np.concatenate([np.zeros(0), *[v.read(start.store) for v in variables]]))
     scale = np.where(numbers > 0.0, numbers, 1.0)
-    if variables and _rests(result, absolute / relative):
+    if variables and _rests(result, absolute / max(relative, _TIGHTEST)):
         longest = float(np.max(np.diff(result.time)))
         for halvings in range(1, _MOST_HALVINGS + 1):
             coarse = scale * found

@@ -23,7 +23,13 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from flexure.diagrams.checks.errors import EvaluationError, NonFiniteError, TraceError, warn
+from flexure.diagrams.checks.errors import (
+    EvaluationError,
+    FlexureError,
+    NonFiniteError,
+    TraceError,
+    warn,
+)
 from flexure.diagrams.concurrency.threads import cached_property
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.contexts.store import Store
@@ -58,8 +64,8 @@ _Motion: TypeAlias = NativeMotion | InterpretedMotion
 #: Relative differences that are rounding, of each value and beside the largest.
 _ALIKE, _ROUNDING = 1e-6, 1e-12
 _FAINT = 1e-3  # multiples of atol / rtol, below which few digits of a column are certain
-_LEAST = 1e-300  # size of a column that can be told from none
-_MOST_RUNS = 4
+_TIGHTEST = 1e-10  # of rtol, as far as columns follow it
+_MORE_RUNS = 3
 
 
 @dataclass(frozen=True, eq=False)
@@ -185,18 +191,26 @@ class MotionDerivatives:
 
         The grid has ascending times of samples, none beyond the end. If the method is "auto", the
         choice of the first run applies to all. Where derivatives times the size of the parameter
-        are lost in ``atol``, further runs weigh them by their own size.
+        are lost in ``atol``, since that is small, further runs weigh them by their own size.
         """
         beginning = self._context.clone()
-        self._raised = np.ones(len(self.scale))
-        for more in reversed(range(_MOST_RUNS)):
-            samples = self._run(t_final, grid, method, rtol, atol)
+        self._least = np.zeros(len(self.scale))
+        samples = self._run(t_final, grid, method, rtol, atol)
+        for _ in range(_MORE_RUNS):
             largest = np.max(np.abs(samples.state_slopes), axis=(0, 1), initial=0.0) * self.scale
-            faint = (largest > _LEAST) & (largest < _FAINT * atol / rtol)
-            if not (more and np.any(faint)):
+            faint = (self.scale < 1.0) & (largest < _FAINT * atol / max(rtol, _TIGHTEST))
+            faint &= largest > 0.0
+            if not np.any(faint):
                 break
-            self._raised[faint] /= largest[faint]
+            apart = np.maximum(largest, self.scale)
+            self._least[faint] = (self.scale / apart)[faint]
+            end = self._context.clone()
             self._context.copy_from(beginning)
+            try:
+                samples = self._run(t_final, grid, method, rtol, atol)
+            except FlexureError:  # of columns that are mere rounding
+                self._context.copy_from(end)
+                break
         return samples
 
     def _run(
@@ -212,7 +226,7 @@ class MotionDerivatives:
         initial = self._assembled.closed(initial, self._steering, names)
         numbers = np.abs(np.concatenate([np.zeros(0), *[v.read(store) for v in self._all]]))
         self.sizes = np.where(numbers > 0.0, numbers, 1.0)
-        self.scale = self._raised * self.sizes
+        self.scale = np.maximum(self.sizes, self._least)
         self._time = store.time
         self._x = np.concatenate([store.x, (initial * self.scale).T.ravel()])
         own = np.zeros((len(self._steering), len(self.scale)))

@@ -94,7 +94,7 @@ def test_every_change_makes_a_run_that_is_named_drawn_compared_and_deleted(
         shown.press("Delete Run 3")
         assert names(shown) == ["Run 4", "stiff, <b>fast</b>", "Run 1"]
         shown.page.set_viewport_size({"width": 390, "height": 844})
-        assert shown.page.evaluate("document.documentElement.scrollWidth") == 390
+        shown.until("document.documentElement.scrollWidth", lambda width: width == 390)
         link = link_of(shown, "Link to stiff, <b>fast</b>")
     with opened(browser, page, tmp_path, fragment=f"#{link.partition('#')[2]}") as again:
         assert names(again) == ["stiff, <b>fast</b>"]
@@ -132,9 +132,11 @@ def test_the_loop_gain_of_the_present_values_is_that_of_a_linear_model(
     with opened(browser, fx.page(system, 8.0), tmp_path) as shown:
         shown.enter("pid.kp", "24")
         shown.press("Bode")
+        faces = '[...document.querySelectorAll(".scope .part:not([hidden]) .face")]'
+        shown.until(f"{faces}.filter((face) => face.data).length", lambda drawn: drawn == 2)
         gain, phase = shown.page.evaluate(
-            """() => [...document.querySelectorAll(".scope .part:not([hidden]) .face")]
-              .map((face) => face.data.find((line) => !line.quiet)).map(({ x, y }) => ({ x, y }))"""
+            f"{faces}.map((face) => face.data.find((line) => !line.quiet))"
+            ".map(({ x, y }) => ({ x, y }))"
         )
         note = shown.page.locator(".scope .part:not([hidden]) .note")
         margins = {name: float(note.get_attribute(f"data-{name}") or "nan") for name in MARGINS}
