@@ -14,11 +14,11 @@ class MovedModules:
     @staticmethod
     def find_spec(name: str, *_: object) -> None:
         """Raise if Python imports a module of Flexure; return None to who only looks for it."""
-        from glob import escape, glob  # only errors need it
-
         frame: FrameType | None = sys._getframe(2)
         if not name.startswith("flexure.") or not _imports(frame):
             return
+        from glob import escape, glob  # only errors need it
+
         wanted = name
         while frame is not None and "importlib" in frame.f_code.co_filename:
             wanted = frame.f_locals["name"] if _imports(frame) else wanted  # a module inside of it

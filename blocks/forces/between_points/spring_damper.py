@@ -27,8 +27,8 @@ class SpringDamperLaw(LinearlyDampedLaw):
         V = k (ℓ - ℓ₀)²/2                   stored energy
 
     A stretched spring pulls the points together, a compressed one pushes them apart, and the damper
-    resists both directions. How ℓ and ℓ̇ follow from the motion of two bodies, and the forces on
-    them from f, is told by `PointToPointElement`.
+    resists both directions. `PointToPointElement` states how ℓ and ℓ̇ follow from the motion of two
+    bodies, and the forces on these from f.
 
     Attributes
     ----------

@@ -22,6 +22,7 @@ from flexure.diagrams.values.arrays import FloatArray, as_number
 from flexure.diagrams.values.state import ContinuousState
 from flexure.solvers.analysis.equations.equations import Variable, find_variables
 from flexure.solvers.analysis.sensitivities.adjoint_motion import AdjointMotion
+from flexure.solvers.analysis.sensitivities.motion_derivatives import sizes_of, uncertain_size
 from flexure.solvers.analysis.sensitivities.sensitivities import (
     DIFFERENCE_RTOL,
     move,
@@ -39,9 +40,6 @@ from flexure.solvers.simulation.simulator import Simulator
 
 #: Size of the record in bytes, beyond which steps are repeated to find most of its states.
 _MOST_STATES = 2.0**28
-#: Multiples of atol / rtol, below which the error of a state says nothing about its derivatives.
-_AT_REST = 1e-3
-_TIGHTEST = 1e-10  # of rtol, as far as that follows it
 _LOOKS = 33  # steps of a run at which its states are looked at
 _MOST_HALVINGS = 12  # of the longest step, where states rest
 _AGREED, _ROUNDING = 1e-5, 1e-14  # differences, relative to each derivative and to the largest
@@ -194,25 +192,23 @@ def gradient(
     require(isinstance(metric, Metric), metric, attempt, "a metric, such as fx.metrics.final('y')")
     start = start_context(system, context, attempt)
     variables = find_variables(start, parameters, attempt, states=True)
-    relative, absolute = checked_tolerances(rtol, atol, 1e-8, attempt)
+    tolerances = checked_tolerances(rtol, atol, 1e-8, attempt)
     if not (math.isfinite(end) and end > start.time):
         raise ValueRefusedError(
             attempt, expected=f"an end after t = {start.time:g} s", found=f"t_final={t_final!r}"
         )
     gradients = MetricGradients(system, start, variables, metric.signals, end, method, attempt)
-    tolerances = relative, absolute
+    sizes = sizes_of(variables, start.store)
     result = gradients.run(start.clone(), *tolerances)
     slopes, found = gradients.of(metric, result, tolerances)
-    numbers = np.abs(np.concatenate([np.zeros(0), *[v.read(start.store) for v in variables]]))
-    scale = np.where(numbers > 0.0, numbers, 1.0)
-    if variables and _rests(result, absolute / max(relative, _TIGHTEST)):
+    if variables and _rests(result, uncertain_size(*tolerances)):
         longest = float(np.max(np.diff(result.time)))
         for halvings in range(1, _MOST_HALVINGS + 1):
-            coarse = scale * found
+            coarse = sizes * found
             result = gradients.run(start.clone(), *tolerances, longest / 2**halvings)
             slopes, found = gradients.of(metric, result, tolerances)
-            fine = np.abs(scale * found)
-            if np.all(np.abs(scale * found - coarse) <= _AGREED * fine + _ROUNDING * np.max(fine)):
+            fine = np.abs(sizes * found)
+            if np.all(np.abs(sizes * found - coarse) <= _AGREED * fine + _ROUNDING * np.max(fine)):
                 break
         else:
             warn(
@@ -230,7 +226,7 @@ def gradient(
             return np.array([metric(run)])
 
         value = np.array([abs(slopes.value)])
-        warn_of_differences(value, found[np.newaxis], moved, scale, [metric.label], attempt)
+        warn_of_differences(value, found[np.newaxis], moved, sizes, [metric.label], attempt)
     ends = np.cumsum([0, *(len(variable.keys) for variable in variables)])
     entries = {
         variable.place.path: found[end - len(variable.keys) : end].reshape(variable.shape)[()]
@@ -321,7 +317,7 @@ def _rests(result: SimulationResult, size: float) -> bool:
     """Return whether a state of a run stays so small that no step was too long for it."""
     ledger = result._history.ledger()
     rows = np.unique(np.linspace(0, len(ledger.times) - 1, _LOOKS).astype(np.intp))
-    return bool(np.any(np.max(np.abs(ledger.states(rows)), axis=0) < _AT_REST * size))
+    return bool(np.any(np.max(np.abs(ledger.states(rows)), axis=0) < size))
 
 
 def _settled(system: System, signal: Way, attempt: str) -> Place:

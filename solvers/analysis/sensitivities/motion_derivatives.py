@@ -16,7 +16,7 @@ Python does.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields
 from functools import partial
 from typing import Any, TypeAlias
@@ -63,9 +63,18 @@ _Motion: TypeAlias = NativeMotion | InterpretedMotion
 
 #: Relative differences that are rounding, of each value and beside the largest.
 _ALIKE, _ROUNDING = 1e-6, 1e-12
-_FAINT = 1e-3  # multiples of atol / rtol, below which few digits of a column are certain
-_TIGHTEST = 1e-10  # of rtol, as far as columns follow it
-_MORE_RUNS = 3
+_MORE_RUNS = 3  # in which columns that are lost in atol weigh more
+
+
+def sizes_of(variables: Iterable[Variable], store: Store) -> FloatArray:
+    """Return the sizes of all components of variables, 1 for zeros."""
+    numbers = np.abs(np.concatenate([np.zeros(0), *[each.read(store) for each in variables]]))
+    return np.where(numbers > 0.0, numbers, 1.0)
+
+
+def uncertain_size(rtol: float, atol: float) -> float:
+    """Return the size below which errors within the tolerances leave few digits certain."""
+    return 1e-3 * atol / max(rtol, 1e-10)
 
 
 @dataclass(frozen=True, eq=False)
@@ -198,8 +207,7 @@ class MotionDerivatives:
         samples = self._run(t_final, grid, method, rtol, atol)
         for _ in range(_MORE_RUNS):
             largest = np.max(np.abs(samples.state_slopes), axis=(0, 1), initial=0.0) * self.scale
-            faint = (self.scale < 1.0) & (largest < _FAINT * atol / max(rtol, _TIGHTEST))
-            faint &= largest > 0.0
+            faint = (self.scale < 1.0) & (largest < uncertain_size(rtol, atol)) & (largest > 0.0)
             if not np.any(faint):
                 break
             apart = np.maximum(largest, self.scale)
@@ -224,8 +232,7 @@ class MotionDerivatives:
         self._prepare()
         names = [variable.place.path for variable in self._all for _ in variable.keys]
         initial = self._assembled.closed(initial, self._steering, names)
-        numbers = np.abs(np.concatenate([np.zeros(0), *[v.read(store) for v in self._all]]))
-        self.sizes = np.where(numbers > 0.0, numbers, 1.0)
+        self.sizes = sizes_of(self._all, store)
         self.scale = np.maximum(self.sizes, self._least)
         self._time = store.time
         self._x = np.concatenate([store.x, (initial * self.scale).T.ravel()])
