@@ -69,7 +69,13 @@ numpydoc_xref_ignore = "all"
 numpydoc_xref_aliases = {
     name: f"{module.__name__}.{name}"
     for module in (
-        *(flexure.constraints, flexure.diagrams, flexure.errors, flexure.fitting, flexure.kinds),
+        *(
+            flexure.constraints,
+            flexure.diagrams,
+            flexure.errors,
+            flexure.fitting,
+            flexure.multibody,
+        ),
         *(flexure.laws, flexure.results, flexure.sections, flexure),  # whose pages come first
     )
     for name in module.__all__

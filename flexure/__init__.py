@@ -29,9 +29,9 @@ if _typing.TYPE_CHECKING:
         constraints as constraints,
         errors as errors,
         fitting as fitting,
-        kinds as kinds,
         laws as laws,
         metrics as metrics,
+        multibody as multibody,
         plans as plans,
         results as results,
         rotations as rotations,
@@ -50,7 +50,7 @@ if _typing.TYPE_CHECKING:
     from flexure.solvers import *
 else:
     __all__ = ["blocks", "diagrams", "solvers"]
-    __all__ += ["compliance", "constraints", "errors", "fitting", "kinds"]
+    __all__ += ["compliance", "constraints", "errors", "fitting", "multibody"]
     __all__ += ["laws", "metrics", "plans", "results", "rotations", "sections"]
     _names = {**_imported_names(__file__, __name__), "blocks": " ".join(blocks.__all__)}
     _names["solvers"] = " ".join(solvers.__all__)

@@ -178,7 +178,7 @@ constraints.DistanceConstraint: Distance RodConstraint ObjectConnectorDistance
 constraints.PrescribedMotion: MotionConstraint CoordinateConstraint PrescribedJoint
 constraints.RollingDisk: RollingDiscPenalty RollingWheel Wheel
 InverseDynamics: InverseDynamicsController ComputedTorque
-kinds.Actuator: JointActuator Motor Torque
+multibody.Actuator: JointActuator Motor Torque
 Context.clone: Clone
 errors.FlexureError: Error FlexureException
 animate: Animation MeshcatVisualizer animation Visualizer Meshcat

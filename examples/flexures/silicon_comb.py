@@ -39,7 +39,7 @@ WARMER = 30.0  # in K
 FloatArray = npt.NDArray[np.float64]
 
 
-class CombDrive(fx.kinds.BodyForceElement):
+class CombDrive(fx.multibody.BodyForceElement):
     """Fingers on a body between those on another one, with a voltage.
 
     With the number n of fingers, their height h, the gap g, the overlap b + y at the stroke y and

@@ -15,7 +15,7 @@ import numpy as np
 import flexure as fx
 from flexure.blocks.multibody.trees.topology import Topology
 from flexure.blocks.multibody.trees.tree_inputs import InertiaInput
-from flexure.kinds import EnergyLedger, EnergyTotals, MultibodyTree
+from flexure.multibody import EnergyLedger, EnergyTotals, MultibodyTree
 from tests.contracts import parts
 from tests.contracts.recipes.contact_recipes import contacts
 from tests.contracts.recipes.hinge_recipes import HINGES
@@ -581,7 +581,7 @@ CATALOG: dict[str, Recipe] = {
 #: The classes of all blocks of the library, but for base classes, which are no blocks.
 KINDS: list[type[fx.LeafSystem]] = [
     kind
-    for place in (fx.blocks, fx.kinds)
+    for place in (fx.blocks, fx.multibody)
     for kind in (getattr(place, name) for name in vars(place)["__all__"] if name != "FMUBlock")
     if isinstance(kind, type) and issubclass(kind, fx.LeafSystem) and not inspect.isabstract(kind)
 ]

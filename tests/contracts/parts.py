@@ -38,7 +38,9 @@ def askew(body: fx.Body) -> fx.Frame:
     return fx.Frame(f"{body.name}_askew", body, ASKEW)
 
 
-def joint(kind: type[fx.kinds.Joint], *arguments: object, **options: object) -> fx.kinds.Joint:
+def joint(
+    kind: type[fx.multibody.Joint], *arguments: object, **options: object
+) -> fx.multibody.Joint:
     """Make a joint between two bodies of its own."""
     return kind("axis", lump("frame"), lump("panel"), *arguments, **options)  # type: ignore[arg-type]
 
@@ -54,7 +56,7 @@ GEARS = fx.constraints.GearPair("gears", HINGED, (GLIDE, "qz"), -2.0, 0.1)
 MIXER = fx.constraints.Coupling("mixer", {HINGED: 1.0, (GLIDE, "y"): -2.0, (GLIDE, "qz"): 3.0})
 
 
-def tree(*joints: fx.kinds.Joint) -> Topology:
+def tree(*joints: fx.multibody.Joint) -> Topology:
     """Number the bodies of joints, and span a tree over them."""
     ends = [body for joint in joints for body in (joint.parent_body, joint.child_body)]
     bodies = sorted(dict.fromkeys(ends), key=lambda body: not body.is_world)

@@ -59,7 +59,7 @@ ROUNDED = {
     fx.LookupTable,
     fx.LuenbergerObserver,
     fx.MatrixGain,
-    fx.kinds.MultibodyTree,
+    fx.multibody.MultibodyTree,
     fx.NotchHinge,
     fx.PadeDelay,
     fx.PiezoStack,
@@ -113,7 +113,7 @@ def test_the_catalog_has_every_block() -> None:
 
 
 #: Options whose values belong to one plant, which `test_every_mechanism` tries.
-TRIED_IN_PLANTS: dict[type[fx.LeafSystem], set[str]] = {fx.kinds.MultibodyTree: {"constraints"}}
+TRIED_IN_PLANTS: dict[type[fx.LeafSystem], set[str]] = {fx.multibody.MultibodyTree: {"constraints"}}
 
 
 @every_kind

@@ -127,11 +127,11 @@ def test_errors_and_an_example_are_given(kind: type[fx.LeafSystem]) -> None:
     [
         (fx.LeafSystem, {"calc_time_derivatives", "calc_next_break_time"}),
         (
-            fx.kinds.ForceElement,
+            fx.multibody.ForceElement,
             {"calc_stored_energy", "calc_conservative_power", "calc_non_conservative_power"},
         ),
-        (fx.kinds.BodyForceElement, {"calc_spatial_forces"}),
-        (fx.kinds.JointForceElement, {"calc_generalized_force"}),
+        (fx.multibody.BodyForceElement, {"calc_spatial_forces"}),
+        (fx.multibody.JointForceElement, {"calc_generalized_force"}),
     ],
 )
 def test_a_base_class_numbers_what_its_subclasses_promise(kind: type, hooks: set[str]) -> None:

@@ -32,7 +32,7 @@ from tests.support.tiers import by_tier, for_each, thinned
 ELEMENTS: dict[str, Callable[..., Any]] = {
     label: CATALOG[label]
     for label in TRIED
-    if isinstance(kind := CATALOG[label].func, type) and issubclass(kind, fx.kinds.ForceElement)
+    if isinstance(kind := CATALOG[label].func, type) and issubclass(kind, fx.multibody.ForceElement)
 }
 ON_JOINTS = [label for label, make in ELEMENTS.items() if make().joint_ends]
 ON_BODIES = [label for label in ELEMENTS if label not in ON_JOINTS]
@@ -46,7 +46,7 @@ every_element = for_each("label", ELEMENTS)
 
 
 def moved(
-    element: fx.kinds.ForceElement, seed: int = 0, count: int = by_tier(fast=6, full=12)
+    element: fx.multibody.ForceElement, seed: int = 0, count: int = by_tier(fast=6, full=12)
 ) -> Iterator[fx.Context]:
     """Yield a context of an element in one random motion after the other."""
     rng, context = np.random.default_rng(seed), element.create_default_context()
@@ -61,14 +61,14 @@ def moved(
         yield context
 
 
-def stop(element: fx.kinds.ForceElement, context: fx.Context) -> None:
+def stop(element: fx.multibody.ForceElement, context: fx.Context) -> None:
     """Bring what moves an element to rest."""
     for port in element.input_ports:
         if port.name.startswith("velocity"):
             port.fix(context, np.zeros(port.size or 0))
 
 
-def force_and_velocity(element: fx.kinds.ForceElement, context: fx.Context) -> tuple[Any, Any]:
+def force_and_velocity(element: fx.multibody.ForceElement, context: fx.Context) -> tuple[Any, Any]:
     """Return all forces on what can move, and its velocities, laid end to end."""
     if not isinstance(element, BodyForceElement):
         return (
@@ -83,7 +83,7 @@ def force_and_velocity(element: fx.kinds.ForceElement, context: fx.Context) -> t
     )
 
 
-def slopes_of_energy(element: fx.kinds.ForceElement, context: fx.Context) -> Any:
+def slopes_of_energy(element: fx.multibody.ForceElement, context: fx.Context) -> Any:
     """Return the exact derivatives of the stored energy along the velocities of what moves."""
     if not isinstance(element, BodyForceElement):
         return derivatives_of_energy(element, [end.position for end in element.joint_ends], context)
@@ -97,7 +97,7 @@ def slopes_of_energy(element: fx.kinds.ForceElement, context: fx.Context) -> Any
     return np.concatenate(parts)
 
 
-def given_inside(element: fx.kinds.ForceElement, context: fx.Context) -> float:
+def given_inside(element: fx.multibody.ForceElement, context: fx.Context) -> float:
     """Return the power that goes to what is inside, by the derivatives of the energy by states."""
     if element.continuous_state is None:
         return 0.0
@@ -107,7 +107,7 @@ def given_inside(element: fx.kinds.ForceElement, context: fx.Context) -> float:
 
 
 def derivatives_of_energy(
-    element: fx.kinds.ForceElement, ports: Sequence[fx.diagrams.InputPort], context: fx.Context
+    element: fx.multibody.ForceElement, ports: Sequence[fx.diagrams.InputPort], context: fx.Context
 ) -> Any:
     """Return the exact derivatives of the stored energy by all components of inputs."""
     states = 0 if element.continuous_state is None else element.continuous_state.size
@@ -115,7 +115,7 @@ def derivatives_of_energy(
 
 
 def all_derivatives_of_energy(
-    element: fx.kinds.ForceElement, ports: Sequence[fx.diagrams.InputPort], context: fx.Context
+    element: fx.multibody.ForceElement, ports: Sequence[fx.diagrams.InputPort], context: fx.Context
 ) -> Any:
     """Return the exact derivatives of the stored energy, those by states first."""
     variables = find_variables(context, ports, "Cannot differentiate")
@@ -305,8 +305,8 @@ def oscillator(kind: str) -> tuple[fx.Plant, fx.Context]:
     builder = fx.PlantBuilder("plant")
     bob = builder.add_body("bob", fx.SpatialInertia.solid_sphere(1.0, radius=0.2))
     if kind == "slider":
-        joint: fx.kinds.Joint = fx.PrismaticJoint("joint", builder.world, bob, (0, 0, 1))
-        element: fx.kinds.ForceElement = fx.JointSpring(
+        joint: fx.multibody.Joint = fx.PrismaticJoint("joint", builder.world, bob, (0, 0, 1))
+        element: fx.multibody.ForceElement = fx.JointSpring(
             "spring", joint, stiffness=(2.0 * np.pi) ** 2
         )
     else:

@@ -53,7 +53,7 @@ def test_exact_derivatives_agree_with_differences(label: str) -> None:
     block = CATALOG[label]()
     context = block.create_default_context()
     is_spatial = isinstance(
-        block, fx.kinds.ForceElement | fx.kinds.MultibodyTree
+        block, fx.multibody.ForceElement | fx.multibody.MultibodyTree
     )  # with many inputs
     compared, wanted = 0, by_tier(fast=1, full=2 if is_spatial else 4)
     for seed in range(3 * wanted):

@@ -422,7 +422,7 @@ def made_special(context: fx.Context, rng: np.random.Generator) -> fx.Context:
     """Return a context with special numbers as time, states and inputs, which users cannot set."""
     context = context.clone()
     store = context.store
-    is_spatial = isinstance(context.system, fx.kinds.ForceElement | fx.kinds.MultibodyTree)
+    is_spatial = isinstance(context.system, fx.multibody.ForceElement | fx.multibody.MultibodyTree)
     special = MODERATE if is_spatial else SPECIAL
     for leaf in store.leaves:
         leaf.discrete = [rng.choice(special, value.shape) for value in leaf.discrete]

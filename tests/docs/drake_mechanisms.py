@@ -163,10 +163,10 @@ def viscous_friction(_: Any) -> None:
         np.testing.assert_allclose(hinge.law(context).frictional_torque(rate), -2.0 * rate)
 
 
-@note("`fx.kinds.BodyForceElement` and `fx.kinds.JointForceElement` are there to be subclassed")
+@note("derive from `fx.multibody.BodyForceElement` or `fx.multibody.JointForceElement`")
 def element_classes(names: dict[str, Any]) -> None:
-    assert isinstance(names["bushing"], fx.kinds.BodyForceElement)
-    assert isinstance(names["hinge"], fx.kinds.JointForceElement)
+    assert isinstance(names["bushing"], fx.multibody.BodyForceElement)
+    assert isinstance(names["hinge"], fx.multibody.JointForceElement)
 
 
 @note("gravity, which the tree computes, is number 0")

@@ -12,7 +12,7 @@ from docs.names_of import PAGES as NAME_PAGES, groups_of, tables
 DOCS = Path(__file__).parents[2] / "docs"
 PAGES = sorted((DOCS / "api").glob("*.rst"))
 NAMESPACES = [
-    *(fx, fx.compliance, fx.constraints, fx.diagrams, fx.fitting, fx.kinds, fx.laws, fx.plans),
+    *(fx, fx.compliance, fx.constraints, fx.diagrams, fx.fitting, fx.multibody, fx.laws, fx.plans),
     *(fx.results, fx.rotations, fx.sections),
 ]
 ITEMS = {name: getattr(namespace, name) for namespace in NAMESPACES for name in namespace.__all__}

@@ -62,7 +62,7 @@ def refusal(
 # Positions without meaning -----------------------------------------------------------------------
 
 
-def turning_joint(kind: type[fx.kinds.Joint]) -> tuple[fx.Plant, fx.Context]:
+def turning_joint(kind: type[fx.multibody.Joint]) -> tuple[fx.Plant, fx.Context]:
     """A free body with angles that turns about the pitch axis, close to gimbal lock."""
     builder = fx.PlantBuilder("plant", gravity=(0, 0, 0))
     joint: Any = builder.add_joint(kind("culprit", builder.world, builder.add_body("arm", BOX)))
@@ -110,7 +110,7 @@ def test_gimbal_lock_ends_a_simulation(name: str, method: str, compiled: Any) ->
 
 @pytest.mark.parametrize("kind", [fx.BallRpyJoint, fx.RpyFloatingJoint])
 def test_in_gimbal_lock_poses_and_accelerations_are_known_all_the_same(
-    kind: type[fx.kinds.Joint],
+    kind: type[fx.multibody.Joint],
 ) -> None:
     plant, context = turning_joint(kind)
     joint: Any = plant.joint("culprit")
@@ -122,7 +122,7 @@ def test_in_gimbal_lock_poses_and_accelerations_are_known_all_the_same(
         plant.eval_time_derivatives(context)
 
 
-def point_on_rail(element: Callable[[fx.Body, fx.Body], fx.kinds.ForceElement]) -> fx.Plant:
+def point_on_rail(element: Callable[[fx.Body, fx.Body], fx.multibody.ForceElement]) -> fx.Plant:
     """A body whose origin is that of the world, with an element between them."""
     builder = fx.PlantBuilder("plant", gravity=(0, 0, 0))
     body = builder.add_body("bob", fx.SpatialInertia.point_mass(1.0))
@@ -131,17 +131,17 @@ def point_on_rail(element: Callable[[fx.Body, fx.Body], fx.kinds.ForceElement]) 
     return builder.build()
 
 
-def spring(world: fx.Body, body: fx.Body) -> fx.kinds.ForceElement:
+def spring(world: fx.Body, body: fx.Body) -> fx.multibody.ForceElement:
     ends = (world, (0, 0, 0), body, (0, 0, 0))
     return fx.LinearSpringDamper("spring", *ends, free_length=1.0, stiffness=1.0, damping=0.1)
 
 
-def bumper(world: fx.Body, body: fx.Body) -> fx.kinds.ForceElement:
+def bumper(world: fx.Body, body: fx.Body) -> fx.multibody.ForceElement:
     ends = (world, (0, 0, 0), body, (0, 0, 0))
     return fx.Bumper("spring", *ends, free_length=1.0, deflections=[1.0], forces=[1.0])
 
 
-def cable(world: fx.Body, body: fx.Body) -> fx.kinds.ForceElement:
+def cable(world: fx.Body, body: fx.Body) -> fx.multibody.ForceElement:
     ends = (world, (0, 0, 0), body, (0, 0, 0))
     return fx.Cable("spring", *ends, free_length=1.0, deflections=[1.0], forces=[1.0])
 
@@ -221,7 +221,7 @@ def test_a_drive_that_breaks_is_found_behind_the_bodies(
     assert np.isfinite(simulator.context.continuous_state).all()
 
 
-class Broken(fx.kinds.JointForceElement):
+class Broken(fx.multibody.JointForceElement):
     """An element whose force is a root of a negative number beyond an angle."""
 
     def calc_generalized_force(self, context: Any) -> Any:
@@ -293,7 +293,7 @@ def double_pendulum(tip: fx.SpatialInertia, kind: str = "revolute") -> fx.Plant:
     lower = builder.add_body("tip", tip, com=(0.0, 0.0, -0.3))
     builder.add_joint(fx.RevoluteJoint("shoulder", builder.world, upper, (0, 1, 0)))
     end = builder.add_frame("end", upper, (np.eye(3), (0.0, 0.0, -1.0)))
-    elbows: dict[str, Callable[[], fx.kinds.Joint]] = {
+    elbows: dict[str, Callable[[], fx.multibody.Joint]] = {
         "revolute": lambda: fx.RevoluteJoint("elbow", end, lower, (0, 1, 0)),
         "prismatic": lambda: fx.PrismaticJoint("elbow", end, lower, (1, 0, 0)),
         "universal": lambda: fx.UniversalJoint("elbow", end, lower),

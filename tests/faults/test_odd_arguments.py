@@ -26,7 +26,7 @@ from tests.support.calls.public_methods import CALLS, NOT_CALLED
 PUBLIC = {
     *vars(fx)["__all__"],
     *(name for place in (fx.compliance, fx.constraints) for name in vars(place)["__all__"]),
-    *(name for place in (fx.diagrams, fx.fitting, fx.kinds) for name in vars(place)["__all__"]),
+    *(name for place in (fx.diagrams, fx.fitting, fx.multibody) for name in vars(place)["__all__"]),
     *(name for place in (fx.laws, fx.plans, fx.results) for name in vars(place)["__all__"]),
     *vars(fx.sections)["__all__"],
 }

@@ -18,7 +18,7 @@ from flexure.diagrams.checks.errors import (
 from tests.support.mechanics.mechanisms import BOX, arm
 
 
-class Idle(fx.kinds.JointForceElement):
+class Idle(fx.multibody.JointForceElement):
     """An element without any force."""
 
     def calc_generalized_force(self, context: Any) -> Any:

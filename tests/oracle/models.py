@@ -27,7 +27,7 @@ def symmetric(six: list[float]) -> npt.NDArray[np.float64]:
     return np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
 
 
-JOINTS: dict[str, Callable[..., fx.kinds.Joint]] = {
+JOINTS: dict[str, Callable[..., fx.multibody.Joint]] = {
     "weld": fx.WeldJoint,
     "revolute": fx.RevoluteJoint,
     "prismatic": fx.PrismaticJoint,
@@ -80,8 +80,8 @@ def _element(
     spec: dict[str, Any],
     frame: Callable[..., fx.Frame],
     bodies: dict[str, fx.Body],
-    joints: dict[str, fx.kinds.Joint],
-) -> fx.kinds.ForceElement:
+    joints: dict[str, fx.multibody.Joint],
+) -> fx.multibody.ForceElement:
     if spec["type"] == "door_hinge":
         return fx.DoorHinge(name, joints[spec["joint"]], fx.DoorHingeConfig(**spec["config"]))
     if spec["type"] == "linear_spring_damper":

@@ -60,7 +60,7 @@ def moving_hinge() -> tuple[fx.Plant, fx.RevoluteJoint, fx.Context]:
 # The same answers ---------------------------------------------------------------------------------
 
 
-def all_limits(joint: fx.kinds.Joint) -> list[Any]:
+def all_limits(joint: fx.multibody.Joint) -> list[Any]:
     return [
         getattr(joint, f"{what}_{end}_limits")
         for what in ("position", "velocity", "acceleration")

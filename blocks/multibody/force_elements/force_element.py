@@ -98,7 +98,7 @@ class ForceElement(Presented, Limited):
     Examples
     --------
     >>> import flexure as fx
-    >>> issubclass(fx.LinearSpringDamper, fx.kinds.ForceElement)
+    >>> issubclass(fx.LinearSpringDamper, fx.multibody.ForceElement)
     True
     """
 

@@ -48,7 +48,7 @@ class JointForceElement(ForceElement):
     Examples
     --------
     >>> import flexure as fx
-    >>> class Spring(fx.kinds.JointForceElement):
+    >>> class Spring(fx.multibody.JointForceElement):
     ...     def calc_generalized_force(self, context):
     ...         return -2.0 * self.position(context)
     ...

@@ -73,7 +73,7 @@ def arm(form: str, *, is_rough: bool = True) -> fx.PlantBuilder:
     return builder
 
 
-def axes(plant: fx.Plant) -> dict[str, tuple[fx.kinds.Joint, int, int]]:
+def axes(plant: fx.Plant) -> dict[str, tuple[fx.multibody.Joint, int, int]]:
     """Of each coordinate by its name in MJCF: its joint, its number, and that of its velocity."""
     found = {}
     for joint in plant.joints:

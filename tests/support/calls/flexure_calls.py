@@ -233,7 +233,7 @@ def flexure_calls() -> dict[str, Make]:
             fx.Fatigue.weld, fat_class=80e6, cycles=1e6, stress_ratio=0.0, partial_factor=1.1
         ),
         "Limit": whole(
-            fx.kinds.Limit,
+            fx.multibody.Limit,
             quantity="angle",
             bound=0.3,
             unit="rad",

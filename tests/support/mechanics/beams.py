@@ -38,7 +38,7 @@ def stiffness_section(
     )
 
 
-def place(joint: fx.kinds.Joint, x: float, y: float = 0.0, angle: float = 0.0) -> None:
+def place(joint: fx.multibody.Joint, x: float, y: float = 0.0, angle: float = 0.0) -> None:
     """Put a body that moves in a plane, or freely, somewhere in new contexts."""
     if isinstance(joint, fx.PlanarJoint):
         joint.default_positions = np.array([x, y, angle])

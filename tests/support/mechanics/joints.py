@@ -19,7 +19,7 @@ class JointKind(NamedTuple):
     coordinates; an axis of None is that of the joint.
     """
 
-    make: type[fx.kinds.Joint]
+    make: type[fx.multibody.Joint]
     positions: str
     velocities: str
     options: Mapping[str, Any] = {}

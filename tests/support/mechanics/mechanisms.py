@@ -96,7 +96,7 @@ def motors() -> fx.Plant:
     return builder.build()
 
 
-def elements_between(a: fx.Frame, b: fx.Frame, c: fx.Frame) -> list[fx.kinds.ForceElement]:
+def elements_between(a: fx.Frame, b: fx.Frame, c: fx.Frame) -> list[fx.multibody.ForceElement]:
     """Make every element between bodies, each between two of three frames."""
     bushing: dict[str, Any] = {
         "torque_stiffness": [3.0, 4.0, 5.0],
@@ -136,7 +136,7 @@ def elements_on_bodies() -> fx.Plant:
     return builder.build()
 
 
-class Bars(fx.kinds.BodyForceElement):
+class Bars(fx.multibody.BodyForceElement):
     """Bars without forces: each is fixed to a frame, along x from its origin, with a mass."""
 
     def __init__(self, name: str, frames: dict[str, Any], lengths: Any) -> None:

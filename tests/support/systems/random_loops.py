@@ -127,7 +127,7 @@ def _second_order(rng: Rng) -> tuple[fx.System, str, str, str]:
     return plant, "plant.u", "plant.y", "control.kp"
 
 
-def _arm(rng: Rng) -> tuple[fx.PlantBuilder, fx.kinds.Joint]:
+def _arm(rng: Rng) -> tuple[fx.PlantBuilder, fx.multibody.Joint]:
     plant = fx.PlantBuilder("plant", gravity=(0, 0, -9.81))
     inertia = fx.SpatialInertia.solid_box(rng.uniform(0.5, 2.0), size=(0.02, 0.4, 0.05))
     arm = plant.add_body("arm", inertia, com=(0, 0.2, 0))

@@ -132,7 +132,7 @@ def test_constraint_rates_are_those_of_the_errors() -> None:
     assert found.J @ v == pytest.approx(slope, abs=1e-8)
 
 
-def loop_joint(kind: str, F: fx.Frame, M: fx.Frame) -> fx.kinds.Joint:
+def loop_joint(kind: str, F: fx.Frame, M: fx.Frame) -> fx.multibody.Joint:
     """Make a joint, about a general axis if it has one."""
     known = JOINTS[kind]
     if kind == "weld":

@@ -31,7 +31,7 @@ def machine(*makes: Make) -> fx.Plant:
         builder.add_actuator(f"on_{joint.name}", joint)
     for make in makes:
         made = make(*joints)
-        is_force = isinstance(made, fx.kinds.ForceElement)
+        is_force = isinstance(made, fx.multibody.ForceElement)
         (builder.add_force_element if is_force else builder.add_constraint)(made)
     builder.add_energy_ledger()
     return builder.build()

@@ -12,7 +12,7 @@ import flexure as fx
 BALL = fx.SpatialInertia.solid_sphere(2.0, radius=0.1)
 
 
-class Constant(fx.kinds.BodyForceElement):
+class Constant(fx.multibody.BodyForceElement):
     """The same spatial force about the origins of as many bodies as it is told to."""
 
     def __init__(self, name: str, frames: dict[str, Any], count: int) -> None:

@@ -19,7 +19,7 @@ POSE = (rotation_from_rpy([0.1, 0.2, 0.3]), np.array([1.0, 2.0, 3.0]))
 class Kind(NamedTuple):
     """A joint, and what is known about its kind."""
 
-    make: Callable[..., fx.kinds.Joint]
+    make: Callable[..., fx.multibody.Joint]
     type_name: str
     positions: str
     velocities: str
@@ -72,12 +72,12 @@ every_kind = for_each("name", KINDS)
 SEEDS = range(4)
 
 
-def has_quaternion(joint: fx.kinds.Joint) -> bool:
+def has_quaternion(joint: fx.multibody.Joint) -> bool:
     """Return whether the joint has one position more than velocities."""
     return joint.num_positions > joint.num_velocities
 
 
-def random_state(joint: fx.kinds.Joint, seed: int) -> tuple[Any, Any]:
+def random_state(joint: fx.multibody.Joint, seed: int) -> tuple[Any, Any]:
     """Draw positions away from gimbal lock, quaternions of any length, and velocities."""
     rng = np.random.default_rng(seed)
     q = rng.uniform(-1.4, 1.4, joint.num_positions)

@@ -27,12 +27,12 @@ ALLOWED = [sign * np.arccos(1e-3 * (1 + 1e-6)) + turn for sign in (1, -1) for tu
 REFUSED = [sign * np.arccos(1e-3 * (1 - 1e-6)) + turn for sign in (1, -1) for turn in (0.0, np.pi)]
 
 
-def padded(joint: fx.kinds.Joint, first: Any, size: int) -> Any:
+def padded(joint: fx.multibody.Joint, first: Any, size: int) -> Any:
     """Return a vector that starts with the given numbers."""
     return np.concatenate([first, np.ones(size - len(first))])
 
 
-def state(joint: fx.kinds.Joint, pitch: float) -> tuple[Any, Any]:
+def state(joint: fx.multibody.Joint, pitch: float) -> tuple[Any, Any]:
     q = padded(joint, [0.3, pitch, -0.7], joint.num_positions)
     return q, padded(joint, [1.0, 2.0, 3.0], joint.num_velocities)
 

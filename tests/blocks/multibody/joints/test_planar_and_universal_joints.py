@@ -21,7 +21,7 @@ def random_pose(seed: int) -> RigidTransform:
     return RigidTransform(rotation_from_rpy(rng.uniform(-3, 3, 3)), rng.normal(size=3))
 
 
-def likeness(joint: fx.kinds.Joint, q: Any, pose: RigidTransform) -> float:
+def likeness(joint: fx.multibody.Joint, q: Any, pose: RigidTransform) -> float:
     return float(np.trace(joint.calc_pose(np.asarray(q)).R.T @ pose.R))
 
 

@@ -11,7 +11,7 @@ import flexure as fx
 from tests.support.tiers import for_each
 
 
-class Book(fx.kinds.JointForceElement):
+class Book(fx.multibody.JointForceElement):
     """A spring of 3 N/m and a damper of 2 N s/m, whose powers are written down as one likes."""
 
     def __init__(self, kept: float = 1.0, lost: float = 1.0, pushed: float = 1.0) -> None:
@@ -32,7 +32,7 @@ class Book(fx.kinds.JointForceElement):
         return -2.0 * self.lost * self.velocity(context) ** 2
 
 
-class Lift(fx.kinds.BodyForceElement):
+class Lift(fx.multibody.BodyForceElement):
     """A weight of 1 N of a point on a body, whose energy may be counted times a factor."""
 
     def __init__(self, frame: Any, factor: float = 1.0) -> None:

@@ -32,7 +32,7 @@ def about_world(context: fx.Context, body: fx.Body, F_Bo_W: Any) -> Any:
     return shift_spatial_force(F_Bo_W, -body.pose(context).p)
 
 
-def reaction_about_world(context: fx.Context, joint: fx.kinds.Joint) -> Any:
+def reaction_about_world(context: fx.Context, joint: fx.multibody.Joint) -> Any:
     """Return what a joint exerts on its child about the origin of the world, expressed there."""
     R_WM, p_WM = joint.frame_on_child.pose(context)
     return shift_spatial_force(rotate_spatial(R_WM, joint.reaction(context)), -p_WM)

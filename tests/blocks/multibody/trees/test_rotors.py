@@ -89,7 +89,7 @@ def test_energy_adds_up_in_a_run() -> None:
 # Parameters --------------------------------------------------------------------------------------
 
 
-def geared(ratio: float, inertia: float) -> tuple[fx.Plant, fx.kinds.Actuator]:
+def geared(ratio: float, inertia: float) -> tuple[fx.Plant, fx.multibody.Actuator]:
     builder, _, axis = arm()
     motor = builder.add_actuator("motor", axis, gear_ratio=ratio, rotor_inertia=inertia)
     return builder.build(), motor

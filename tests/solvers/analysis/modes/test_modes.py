@@ -37,7 +37,7 @@ def oscillator(stiffness: float = 8.0, damping: float = 0.0, mass: float = 2.0) 
 
 
 def on_mounts(
-    joint: type[fx.kinds.Joint] = fx.QuaternionFloatingJoint,
+    joint: type[fx.multibody.Joint] = fx.QuaternionFloatingJoint,
 ) -> tuple[fx.Plant, fx.Context]:
     """A body that sinks into four bushings, in its equilibrium."""
     builder = fx.PlantBuilder("rig")

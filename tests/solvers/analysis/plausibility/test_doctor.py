@@ -35,7 +35,7 @@ def servo(
     period: float | None = None,
     target: float = 1.0,
     before_motor: fx.LeafSystem | None = None,
-    elements: Callable[[Any, Any], list[fx.kinds.ForceElement]] = lambda axis, panel: [],
+    elements: Callable[[Any, Any], list[fx.multibody.ForceElement]] = lambda axis, panel: [],
     start: float = 0.0,
 ) -> fx.Diagram:
     """A door that a motor turns upwards, with some numbers replaced."""
@@ -69,7 +69,7 @@ def servo(
     return builder.build()
 
 
-def thick_flexure(axis: fx.kinds.Joint) -> fx.LumpedHinge:
+def thick_flexure(axis: fx.multibody.Joint) -> fx.LumpedHinge:
     """A flexure with a thickness of a fifth of its length."""
     return fx.LumpedHinge(
         "flexure",
@@ -200,10 +200,10 @@ def loop(gain: float, time_constant: float = 1.0) -> fx.Diagram:
     return builder.build()
 
 
-def rope(length: float) -> Callable[[Any, Any], list[fx.kinds.ForceElement]]:
+def rope(length: float) -> Callable[[Any, Any], list[fx.multibody.ForceElement]]:
     """A spring between the door and a place above it."""
 
-    def elements(axis: fx.kinds.Joint, panel: fx.Body) -> list[fx.kinds.ForceElement]:
+    def elements(axis: fx.multibody.Joint, panel: fx.Body) -> list[fx.multibody.ForceElement]:
         world = axis.parent_body
         return [
             fx.LinearSpringDamper(

@@ -144,11 +144,11 @@ def plant_pose(plant: fx.Plant, context: fx.Context) -> Any:
 
 
 def test_elements_of_your_own_declare_limits() -> None:
-    class Thread(fx.kinds.JointForceElement):
-        def __init__(self, name: str, joint: fx.kinds.Joint) -> None:
+    class Thread(fx.multibody.JointForceElement):
+        def __init__(self, name: str, joint: fx.multibody.Joint) -> None:
             super().__init__(name, joint)
             self.strength = self.declare_numeric_parameter("strength", 2.0, unit="N m")
-            limit = fx.kinds.Limit("torque", self.strength, "N m", "It breaks", "Take two")
+            limit = fx.multibody.Limit("torque", self.strength, "N m", "It breaks", "Take two")
             self.declare_limits(
                 [limit],
                 lambda context: np.abs(self.position(context)),

@@ -85,7 +85,7 @@ def test_a_bushing_shows_the_axes_of_both_frames(arm: tuple[fx.Plant, fx.Context
     assert kinds.count("spring") == 1
 
 
-class Weights(fx.kinds.BodyForceElement):
+class Weights(fx.multibody.BodyForceElement):
     """Constant forces downwards on any number of bodies."""
 
     def calc_spatial_forces(self, context: Any) -> list[Any]:

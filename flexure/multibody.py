@@ -1,4 +1,4 @@
-"""Kinds: base classes of own force elements and limits, and the parts that plant builders make.
+"""Base classes of joints, force elements and limits, and the parts that plant builders make.
 
 Derive own elements from them, or name them in annotations.
 """
