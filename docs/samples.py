@@ -1,4 +1,4 @@
-"""The code samples of a page: found, run as one script, and compared with the output it shows."""
+"""The samples of a page, code and commands: found, run in order, and compared with their output."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import contextlib
 import doctest
 import io
 import re
+import shlex
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -13,9 +14,11 @@ from pathlib import Path
 
 DOCS = Path(__file__).parent
 _SAMPLE = re.compile(
-    r"^```python\n(?P<code>.*?)^```$(?:\n\s*^```text\n(?P<output>.*?)^```$)?",
+    r"^```python\n(?P<code>.*?)^```$(?:\n\s*^```text\n(?P<output>.*?)^```$)?"
+    r"|^```console\n(?P<commands>.*?)^```$",
     re.DOTALL | re.MULTILINE,
 )
+_COMMAND = re.compile(r"^\$ flexure (?P<words>.*)\n(?P<output>(?:(?!\$ ).*\n)*)", re.MULTILINE)
 _ANY_PYTHON = re.compile(r"^[ \t>]*```+[^\n`]*python", re.IGNORECASE | re.MULTILINE)
 _FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
@@ -39,21 +42,24 @@ def pictures_of(page: Path) -> set[str]:
 
 @dataclass(frozen=True)
 class Sample:
-    """One block of code and the output that the page shows for it.
+    """One block of code, or one command, and the output that the page shows for it.
 
     Attributes
     ----------
     line : int
         Where it stands on the page.
     code : str
-        Its lines.
+        Its lines, or the words of the command.
     output : str
         What it should print; empty when the page shows nothing.
+    is_command : bool
+        Whether it is a command.
     """
 
     line: int
     code: str
     output: str
+    is_command: bool = False
 
 
 def samples_of(page: Path) -> Iterator[Sample]:
@@ -65,12 +71,22 @@ def samples_of(page: Path) -> Iterator[Sample]:
             line = text.count("\n", 0, place.start()) + 1
             raise ValueError(f"{page.name}:{line}: write code as ```python at the margin")
     for match in found:
-        line = text.count("\n", 0, match.start("code")) + 1
-        yield Sample(line, match["code"], match["output"] or "")
+        line = text.count("\n", 0, match.start()) + 2
+        if match["code"] is not None:
+            yield Sample(line, match["code"], match["output"] or "")
+            continue
+        commands = list(_COMMAND.finditer(match["commands"]))
+        if "".join(each[0] for each in commands) != match["commands"]:
+            raise ValueError(f"{page.name}:{line}: write '$ flexure ...', and what it prints")
+        for each in commands:
+            before = match["commands"].count("\n", 0, each.start())
+            yield Sample(line + before, each["words"], each["output"], is_command=True)
 
 
 def run(page: Path, folder: Path) -> None:
     """Run the samples of a page in a folder, in order and in one namespace.
+
+    The model of a command is what stands above it on the page.
 
     Raises
     ------
@@ -79,24 +95,42 @@ def run(page: Path, folder: Path) -> None:
     """
     namespace: dict[str, object] = {"__name__": "__main__"}
     checker = doctest.OutputChecker()
-    lines = 0
+    script = ""
     for sample in samples_of(page):
         printed = io.StringIO()
         try:
-            code = compile("\n" * lines + sample.code, "script.py", "exec")
             with contextlib.chdir(folder), contextlib.redirect_stdout(printed):
-                exec(code, namespace)
+                if sample.is_command:
+                    _carry_out(shlex.split(sample.code), script)
+                else:
+                    above = "\n" * script.count("\n")
+                    exec(compile(above + sample.code, "script.py", "exec"), namespace)
+                    script += sample.code
         except BaseException as error:
             error.add_note(f"in the sample at {page.name}:{sample.line}")
             raise
         finally:
             _close_figures()
-        lines += sample.code.count("\n")
         if not checker.check_output(sample.output, printed.getvalue(), _FLAGS):
             place = f"{page.name}:{sample.line}"
             raise AssertionError(
                 f"{place} shows\n{sample.output}\nand prints\n{printed.getvalue()}"
             )
+
+
+def _carry_out(words: list[str], script: str) -> None:
+    """Carry out a command with all that it prints; its model is this script."""
+    from flexure.commands.main import main
+
+    for word in words:
+        if word.endswith(".py"):
+            Path(word).write_text(script, encoding="utf-8")
+    places = list(sys.path)
+    try:
+        with contextlib.redirect_stderr(sys.stdout):
+            main(words)
+    finally:
+        sys.path[:] = places
 
 
 def _close_figures() -> None:

@@ -34,6 +34,13 @@ def single():
     return fx.FirstOrderLag("lag", 1.0)
 
 
+def pushed():
+    builder = fx.DiagramBuilder("pushed")
+    builder.add_all(fx.Step("force", to=4.0), vector())
+    builder.connect_chain("force", "arm")
+    return builder.build()
+
+
 def vector():
     return fx.StateSpace("arm", [[0.0, 1.0], [-4.0, -0.4]], [0.0, 1.0], [1.0, 0.0])
 """

@@ -65,6 +65,18 @@ def test_what_is_not_finite_is_null(flexure: Command) -> None:
     assert found["metrics"] == {"first_crossing(lag.y, 5)": None}
 
 
+def test_arguments_decide_between_metrics_of_one_name(flexure: Command) -> None:
+    """The response of the model at rest and that of the run overshoot by exp(-pi zeta / ...)."""
+    words = ("--to", "60", "--rtol", "1e-10", "--json", "--metrics")
+    found = {}
+    for metric in ("overshoot(arm.y)", "overshoot(force.y, arm.y)"):
+        outcome = flexure("run", "charge.py:pushed", *words, metric)
+        found[metric] = json.loads(outcome.out)["metrics"][metric]
+    damping = 0.1  # as 2 zeta 2 is 0.4
+    expected = 100.0 * math.exp(-math.pi * damping / math.sqrt(1.0 - damping**2))
+    assert [*found.values()] == pytest.approx([expected] * 2, rel=1e-3)
+
+
 def test_a_run_goes_on_from_the_context_that_was_kept(flexure: Command) -> None:
     first = flexure("run", "charge.py", "--to", "1.0", "--rtol", "1e-10", "--out", "a/b")
     assert "saved a/b/signals.csv" in first.out.replace("\\", "/")

@@ -1,10 +1,11 @@
-"""The code samples of the site, README and CONTRIBUTING run, and print what the pages show.
+"""The samples of the site, README and CONTRIBUTING run, and print what the pages show.
 
 A page is one script. Its blocks that begin with ```python, at the margin, run from top to bottom in
 one namespace, in an empty folder; errors call the script script.py and count its lines. What a
 block prints stands in the ```text block right behind it, with nothing in between but empty lines; a
 block that prints nothing has none. The two are compared up to the amount of white space, and "..."
-in the text stands for anything, as in doctests. Code that is not to be run goes into blocks of
+in the text matches anything, as in doctests. Commands of flexure, and what they print, stand in
+```console blocks; their model is the code above them. What is not to be run goes into blocks of
 another kind.
 
 A page that shows pictures saves them in its samples, as "name.svg", and refers to them as
@@ -73,9 +74,15 @@ one = 1
 1
 ```
 """
+WRONG_ANSWER = """\
+```console
+$ flexure --version
+flexure 0.0.0
+```
+"""
 
 
-@pytest.mark.parametrize("text", [WRONG_OUTPUT, UNSHOWN_OUTPUT, PRINTS_NOTHING])
+@pytest.mark.parametrize("text", [WRONG_OUTPUT, UNSHOWN_OUTPUT, PRINTS_NOTHING, WRONG_ANSWER])
 def test_a_page_that_shows_something_else_fails(text: str, tmp_path: Path) -> None:
     page = tmp_path / "page.md"
     page.write_text(text, encoding="utf-8")
@@ -83,9 +90,11 @@ def test_a_page_that_shows_something_else_fails(text: str, tmp_path: Path) -> No
         run(page, tmp_path)
 
 
-@pytest.mark.parametrize("fence", ["  ```python", "```{code-block} python", "> ```python"])
+@pytest.mark.parametrize(
+    "fence", ["  ```python", "```{code-block} python", "> ```python", "```console"]
+)
 def test_a_sample_that_would_not_be_found_is_refused(fence: str, tmp_path: Path) -> None:
     page = tmp_path / "page.md"
     page.write_text(f"Text.\n\n{fence}\nx = 1\n```\n", encoding="utf-8")
-    with pytest.raises(ValueError, match=r"page\.md:3: write code"):
+    with pytest.raises(ValueError, match=r"page\.md:[34]: write "):
         list(samples_of(page))

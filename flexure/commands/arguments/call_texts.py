@@ -151,17 +151,21 @@ class Call(NamedTuple):
     args: tuple[Any, ...]  # numbers or texts
     named: dict[str, Any]  # arguments with names
 
+    def fits(self, function: Callable[..., Any]) -> bool:
+        """Return whether a function takes these arguments."""
+        try:
+            inspect.signature(function).bind(*self.args, **self.named)
+        except TypeError:
+            return False
+        return True
+
     def of(self, function: Callable[..., Any], attempt: str) -> Any:
         """Call a function with these arguments, unless they do not fit it."""
-        signature = inspect.signature(function)
-        try:
-            signature.bind(*self.args, **self.named)
-        except TypeError as error:
+        if not self.fits(function):
+            signature = inspect.signature(function)
             plain = [each.replace(annotation=each.empty) for each in signature.parameters.values()]
             spelled = signature.replace(parameters=plain, return_annotation=signature.empty)
-            raise ValueRefusedError(
-                attempt, expected=f"{self.name}{spelled}", found=self.text
-            ) from error
+            raise ValueRefusedError(attempt, expected=f"{self.name}{spelled}", found=self.text)
         return function(*self.args, **self.named)
 
 

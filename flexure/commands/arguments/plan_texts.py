@@ -119,7 +119,8 @@ def metrics_of(
     """Return metrics by their labels.
 
     A step metric without parentheses applies to the signals that were named, or, with none, to the
-    only output of the system.
+    only output of the system. Where a function of `fx.metrics` has the name of a step metric, that
+    is used which takes the arguments.
     """
     from flexure import metrics
     from flexure.solvers.results.measures.step_characteristics import StepInfo
@@ -130,21 +131,21 @@ def metrics_of(
     found: dict[str, Metric] = {}
     for each in calls:
         attempt = f"Cannot measure {each.text}"
+        step = Call(each.text, "step", (each.name, *each.args), each.named)
+        metric = getattr(metrics, each.name) if each.name in kinds else None
         if each.name in figures and not each.args:
             paths = _responses(each, system, signals)
             for path in paths:
                 label = each.text if len(paths) == 1 else f"{each.text} of {path}"
-                step = Call(each.text, "step", (each.name, path), each.named)
-                found[label] = step.of(metrics.step, attempt)
-        elif each.name in kinds:
-            found[each.text] = each.of(getattr(metrics, each.name), attempt)
+                found[label] = step._replace(args=(each.name, path)).of(metrics.step, attempt)
+        elif metric and (each.fits(metric) or each.name not in figures):
+            found[each.text] = each.of(metric, attempt)
         elif each.name in figures:
-            step = Call(each.text, "step", (each.name, *each.args), each.named)
             found[each.text] = step.of(metrics.step, attempt)
         else:
             raise UnknownNameError(attempt, remedy=suggestion(each.name, [*figures, *kinds]))
-    for metric in found.values():
-        for signal in metric.signals:
+    for measured in found.values():
+        for signal in measured.signals:
             resolve(system, signal)  # refused before anything runs
     return found
 
