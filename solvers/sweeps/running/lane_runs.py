@@ -168,8 +168,9 @@ class LaneRuns:
         for row in np.flatnonzero(outcome.outcomes > 0).tolist():
             how, end = outcome.outcomes[row], outcome.ends[row]
             record.fail(row, _explained(how, end, int(part.runs[row])))
+        threads = f"{outcome.threads} thread{'s' * (outcome.threads > 1)}"
         record.how = (
-            f"native code in {self._equations.lanes} lanes on {outcome.threads} threads: "
+            f"native code in {self._equations.lanes} lanes on {threads}: "
             f"{self._method}, {self._why}"
         )
         return record
