@@ -104,7 +104,7 @@ class NativeSolver(OdeSolver):
         self._call_length = CallLength(_MANY, memory.work)
         self._status = -1
         self._times: list[float] = []
-        self._spans: list[list[float]] = []
+        self._spans: FloatArray = np.zeros((0, 2))
         self._states: list[FloatArray] = []
         self._before: FloatArray = self.y  # the state before the first of these
         self._count = self._next = 0
@@ -123,7 +123,7 @@ class NativeSolver(OdeSolver):
         table = table[kinds[:, 0] == STEP]
         self._before = self.y
         self._times = table[:, TIME].tolist()
-        self._spans = table[:, [BEGIN, END]].tolist()
+        self._spans = table[:, [BEGIN, END]]
         self._states = list(table[:, self._row.x].copy())
         self._count, self._next = len(self._times), 0
         self._final = self._count - 1 if self._status == COMPLETE else -1
@@ -159,7 +159,7 @@ class NativeSolver(OdeSolver):
             self._maker = repeater_of(self._memory)
         k = self._next - 1
         x_old = self._states[k - 1] if k > 0 else self._before
-        begin, end = self._spans[k]
+        begin, end = self._spans[k].tolist()
         step = NativeStep(self._maker, begin, end, x_old, self._discrete)
         return _SciPyInterpolant(step)
 
