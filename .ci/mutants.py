@@ -43,6 +43,7 @@ MODULES: dict[str, tuple[list[str], list[str]]] = {
         ["solvers/integration/guard/progress_limits.py"],
         [
             "solvers/integration/test_progress_limits.py",
+            "solvers/integration/test_resumed_step.py",
             "faults/test_time_resolution.py",
             "faults/test_chattering.py",
         ],
@@ -63,7 +64,10 @@ MODULES: dict[str, tuple[list[str], list[str]]] = {
         [
             "solvers/simulation/events/test_witnesses.py",
             "solvers/simulation/events/test_fast_witnesses.py",
+            "solvers/simulation/events/test_missed_crossings.py",
+            "solvers/simulation/events/test_zeno_detection.py",
             "solvers/simulation/events/test_simultaneous_events.py",
+            "faults/test_chattering.py",
             "solvers/native/kernels/test_kernels.py",
         ],
     ),
@@ -82,6 +86,7 @@ MODULES: dict[str, tuple[list[str], list[str]]] = {
         [
             "solvers/native/kernels/test_kernels.py",
             "solvers/simulation/events/test_missed_crossings.py",
+            "solvers/simulation/run_control/test_termination.py",
         ],
     ),
     "fixed_step": (
@@ -130,21 +135,6 @@ MODULES: dict[str, tuple[list[str], list[str]]] = {
             "solvers/simulation/events/test_witnesses.py",
         ],
     ),
-    "surfaces": (
-        ["solvers/simulation/events/witnesses.py"],
-        [
-            "solvers/simulation/events/test_witnesses.py",
-            "solvers/simulation/events/test_fast_witnesses.py",
-            "solvers/simulation/events/test_missed_crossings.py",
-            "solvers/simulation/events/test_zeno_detection.py",
-            "solvers/simulation/events/test_simultaneous_events.py",
-            "faults/test_chattering.py",
-        ],
-    ),
-    "carried_step": (
-        ["solvers/integration/guard/progress_limits.py"],
-        ["solvers/integration/test_resumed_step.py"],
-    ),
     "agreement": (
         ["solvers/tracing/trace_check.py"],
         ["solvers/tracing/test_agreement.py"],
@@ -158,6 +148,7 @@ MODULES: dict[str, tuple[list[str], list[str]]] = {
             "solvers/native/test_preconditions.py",
             "solvers/simulation/native_runs/test_native_simulation.py",
             "solvers/native/test_scipy_adapter.py",
+            "solvers/native/test_zeros.py",
         ],
     ),
 }

@@ -80,6 +80,16 @@ def test_an_entry_that_is_no_zero_any_more_gets_its_influence() -> None:
     np.testing.assert_allclose(native(context), interpreted(context), rtol=1e-12, atol=1e-12)
 
 
+def test_equations_for_scipy_follow_a_zero_that_changes() -> None:
+    context = Oscillators().create_default_context()
+    equations = fx.compiled_equations(context.system, context)
+    x = context.continuous_state
+    assert equations.program is not None
+    equations(0.0, x)
+    context.set("A", context.get("A") + np.eye(4)[::-1])
+    np.testing.assert_allclose(equations(0.0, x), context.get("A") @ x, rtol=1e-12)
+
+
 def test_programs_of_many_contexts_are_few() -> None:
     context = Oscillators().create_default_context()
     rng = np.random.default_rng(0)

@@ -59,13 +59,15 @@ def end_from(time: float) -> Callable[[Any, float], Terminate | None]:
 )
 @for_each("moving", [False, True])
 @for_each("watched", [False, True])
+@for_each("compiled", [False, True])
 def test_a_publish_that_terminates_ends_the_run_at_its_instant(
-    trigger: Trigger, end: float, moving: bool, watched: bool
+    trigger: Trigger, end: float, moving: bool, watched: bool, compiled: bool
 ) -> None:
     start = 0.0 if isinstance(trigger, Initialization) else 0.4
     block = Clockwork(trigger, end_from(start))
     system = together(block, decay()) if moving else block
-    simulator = fx.Simulator(system, monitor=(lambda context: None) if watched else None)
+    monitor = (lambda context: None) if watched else None
+    simulator = fx.Simulator(system, monitor=monitor, compiled=compiled)
     simulator.advance_to(2.0)
     assert simulator.termination == Terminate("enough")
     assert simulator.terminated_by is not None
