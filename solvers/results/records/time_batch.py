@@ -150,6 +150,7 @@ class Moments:
 
 
 _PLACES = 0.5 * (1.0 + np.array([*NODES[:-2], CHECK, *NODES[-2:]]))
+_PARTS = 0.5 * (1.0 + np.array(NODES)[:, np.newaxis])
 _STILL = 4.0  # spacings of time, over which nothing moves, as in simulations
 _FEW = 1000  # pieces that may be halved at once, beside two in each step
 _AT_ONCE = 5_000  # pieces, which bounds the memory for them
@@ -161,7 +162,8 @@ def dense_signals(
     """Return signals in all steps of a run as polynomials, for metrics that rest on the run.
 
     A piece is halved where the polynomial through its nodes misses a signal at one point more, as
-    where the signal bends or jumps inside of a step.
+    where the signal bends or jumps inside of a step. The shortest pieces of a jump are straight, so
+    that no value is beyond those before and after.
 
     Instants with jumps occur twice in the grid. ``read`` returns the signals at ascending times,
     each of shape (k,) or (k, size); a time that occurs twice in a row means before and after.
@@ -180,7 +182,10 @@ def dense_signals(
             predicted = sum(w * values[:, k] for k, w in enumerate(CHECK_WEIGHTS))
             misses = np.any(np.abs(predicted - check) > TOLERANCE * scale, axis=1)
         middle = 0.5 * (begin + end)
-        halved = misses & (end - begin > shortest) & (begin < middle) & (middle < end)
+        divisible = (end - begin > shortest) & (begin < middle) & (middle < end)
+        jumps = misses & ~divisible
+        values[jumps] = (1.0 - _PARTS) * values[jumps, :1] + _PARTS * values[jumps, -1:]
+        halved = misses & divisible
         halved &= np.sum(halved) <= most  # or it is smooth nowhere
         found.append((begin[~halved], end[~halved], values[~halved]))
         middle = middle[halved]

@@ -164,3 +164,15 @@ def test_a_break_time_a_spacing_before_a_tick_ends_the_search_for_pieces() -> No
     result = fx.simulate(builder.build(), 1.0)  # 6 * 0.05 is the next number after 0.3
     assert fx.metrics.total_variation("source.y")(result) == 1.0
     np.testing.assert_allclose(fx.metrics.maximum("sum.y")(result), 0.7, rtol=1e-12)
+
+
+def test_a_signal_that_jumps_within_a_step_has_no_extremes_but_its_own() -> None:
+    builder = fx.DiagramBuilder("encoder")
+    builder.add_all(fx.Sine("swing", amplitude=2.1), fx.Quantizer("steps", 0.3))
+    builder.connect_chain("swing", "steps")
+    run = fx.simulate(builder.build(), 2.0 * np.pi)
+    levels = metrics.maximum("steps.y"), metrics.minimum("steps.y"), metrics.peak("steps.y")
+    assert [level(run) for level in levels] == [2.1, -2.1, 2.1]
+    assert metrics.total_variation("steps.y")(run) == pytest.approx(8.4, rel=1e-12)
+    crossing = metrics.first_crossing("steps.y", 0.5, "falling")(run)
+    assert crossing == pytest.approx(np.pi - np.arcsin(0.45 / 2.1), abs=1e-6)
