@@ -77,6 +77,26 @@ def test_runs_that_failed_give_nan_and_leave_the_others_alone() -> None:
         np.testing.assert_array_equal(found, [*metric.evaluate(T, WAVES), np.nan])
 
 
+def test_a_run_that_ended_early_has_no_extremes_of_the_time_after() -> None:
+    builder = fx.DiagramBuilder("filling")
+    builder.add_all(fx.Ramp("level", slope=1.0, initial=-2.0), fx.StopWhen("full", "it is full"))
+    builder.connect_chain("level", "full")
+    extremes = {"top": metrics.maximum, "low": metrics.minimum, "peak": metrics.peak}
+    asked = {name: metric("level.y") for name, metric in extremes.items()}
+    early = {f"early {name}": metric("level.y", end=1.0) for name, metric in extremes.items()}
+    swept = fx.sweep(builder.build(), {"level.slope": [1.0, 0.1]}, 4.0, metrics=asked | early)
+    found = [swept.metrics[name] for name in (*asked, *early)]
+    expected = [
+        (np.nan, -1.6),
+        (np.nan, -2.0),
+        (np.nan, 2.0),
+        (-1.0, -1.9),
+        (-2.0, -2.0),
+        (2.0, 2.0),
+    ]
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
+
+
 @pytest.mark.full
 def test_the_numbers_of_a_run_do_not_depend_on_its_neighbors() -> None:
     rng = np.random.default_rng(5)
