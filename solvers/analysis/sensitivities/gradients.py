@@ -171,7 +171,8 @@ def gradient(
     `Step`. An event that disappears under a small change of the parameters has no derivative, nor
     have two at the same instant whose order matters; central differences tell more there. Where
     equations bend without an event, as those of a `Saturation`, the error of the derivatives falls
-    with the square root of ``rtol`` only.
+    with the square root of ``rtol`` only. Where a metric has a kink, as rms and peak of a signal
+    that is zero, the derivative is zero.
 
     Examples
     --------
