@@ -164,8 +164,9 @@ class TrapezoidalProfile(Profile):
         """Return the times at which the acceleration jumps."""
         begin, V, A = self.at(context), self.max_velocity(context), self.max_acceleration(context)
         distance = np.abs(self.to(context) - self.initial(context))
-        change = np.minimum(V / A, np.sqrt(distance / A))
-        cruise = np.maximum(distance / V - V / A, 0.0)
+        rest = distance / V - V / A  # one choice for both, which may be equal, but not their slopes
+        change = np.where(rest > 0.0, V / A, np.sqrt(distance / A))
+        cruise = np.where(rest > 0.0, rest, 0.0)
         # Sums alone, so that every reading rounds them alike.
         return begin, begin + change, begin + (change + cruise), begin + (change + cruise + change)
 

@@ -66,7 +66,7 @@ def reduction(A: FloatArray, B: FloatArray, C: FloatArray, tolerance: float) -> 
 
     Singular values below ``tolerance``, beside the norm of each of the scaled matrices, are zero.
     """
-    n, unit = len(A), _balance(A)
+    n, unit, given = len(A), _balance(A), (A, B, C)
     A, B, C = A * unit / unit[:, np.newaxis], B / unit[:, np.newaxis], C * unit
     # Neither the unit of time matters nor those of inputs and outputs.
     size = float(np.linalg.norm(A)) or 1.0
@@ -81,6 +81,10 @@ def reduction(A: FloatArray, B: FloatArray, C: FloatArray, tolerance: float) -> 
     A, B, C = basis.T @ A @ basis, basis.T @ B, C @ basis
     inner, seen = reachable(A.T, C.T, tolerance)
     rest = _eigenvalues(inner[:, seen:].T @ A @ inner[:, seen:])
+    if seen == n:  # nothing leaves, and scaling is exact
+        A, B, C = given
+        scaled = A * unit / unit[:, np.newaxis], B / unit[:, np.newaxis], C * unit
+        return Reduction(*scaled, np.diag(1.0 / unit), np.diag(unit), 0, 0, rest)
     inner = inner[:, :seen]
     basis = basis @ inner
     return Reduction(

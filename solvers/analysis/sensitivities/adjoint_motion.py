@@ -192,7 +192,8 @@ class AdjointMotion:
             for piece, last, moving, shift in self._events.pieces(ledger, start, tolerances):
                 pass_back.over(piece)
                 began = pass_back.through(last, piece.first, moving=moving, shift=shift)
-                self._events.refuse_at(slopes.instants, last, piece, ledger.times[-1], began)
+                end = ledger.times[-1]
+                self._events.refuse_at(slopes.instants, last, piece, end, began, shift)
             if pass_back.num_events >= num_events:  # else some of them changed no number
                 break
         count = len(run.slopes) - len(steering)

@@ -171,7 +171,8 @@ def gradient(
     `Step`. An event that disappears under a small change of the parameters has no derivative, nor
     have two at the same instant whose order matters; central differences tell more there. Where
     equations bend without an event, as those of a `Saturation`, the error of the derivatives falls
-    with the square root of ``rtol`` only.
+    with the square root of ``rtol`` only. Where a metric has a kink, as rms and peak of a signal
+    that is zero, the derivative is zero.
 
     Examples
     --------
@@ -198,24 +199,7 @@ def gradient(
             attempt, expected=f"an end after t = {start.time:g} s", found=f"t_final={t_final!r}"
         )
     gradients = MetricGradients(system, start, variables, metric.signals, end, method, attempt)
-    sizes = sizes_of(variables, start.store)
-    result = gradients.run(start.clone(), *tolerances)
-    slopes, found = gradients.of(metric, result, tolerances)
-    if variables and _rests(result, uncertain_size(*tolerances)):
-        longest = float(np.max(np.diff(result.time)))
-        for halvings in range(1, _MOST_HALVINGS + 1):
-            coarse = sizes * found
-            result = gradients.run(start.clone(), *tolerances, longest / 2**halvings)
-            slopes, found = gradients.of(metric, result, tolerances)
-            fine = np.abs(sizes * found)
-            if np.all(np.abs(sizes * found - coarse) <= _AGREED * fine + _ROUNDING * np.max(fine)):
-                break
-        else:
-            warn(
-                f"{attempt}: states rest, so that no step is too long for them, and derivatives "
-                f"still change with steps of {longest / 2**_MOST_HALVINGS:.2g} s. Begin at values "
-                "that move them"
-            )
+    result, ((slopes, found),) = gradients.settled(start, [metric], tolerances)
     if gradients.may_jump and variables:
 
         def moved(step: FloatArray) -> FloatArray:
@@ -226,6 +210,7 @@ def gradient(
             return np.array([metric(run)])
 
         value = np.array([abs(slopes.value)])
+        sizes = sizes_of(variables, start.store)
         warn_of_differences(value, found[np.newaxis], moved, sizes, [metric.label], attempt)
     ends = np.cumsum([0, *(len(variable.keys) for variable in variables)])
     entries = {
@@ -255,6 +240,7 @@ class MetricGradients:
         attempt: str,
     ) -> None:
         self._system, self._t_final, self._attempt = system, t_final, attempt
+        self._variables, self._longest = variables, math.inf
         places = [_settled(system, signal, attempt) for signal in signals]
         self._motion = motion = AdjointMotion(start, variables, places, attempt)
         name = motion.chosen(t_final) if method == "auto" else method_name(method)
@@ -277,6 +263,43 @@ class MetricGradients:
     def may_jump(self) -> bool:
         """Whether rates, signals or periodic updates hold an operation that can jump."""
         return self._motion.may_jump
+
+    def settled(
+        self,
+        start: Context,
+        metrics: Sequence[Metric],
+        tolerances: tuple[float, float],
+        agreed: float = _AGREED,
+    ) -> tuple[SimulationResult, list[tuple[MetricSlopes, FloatArray]]]:
+        """Return a run and its metrics, each with derivatives by the components of all variables.
+
+        Where states rest, any step is short enough for them, but not for their derivatives: the
+        run is repeated with shorter steps until these agree, and later ones are not longer.
+        """
+        result = self.run(start.clone(), *tolerances, self._longest)
+        found = [self.of(metric, result, tolerances) for metric in metrics]
+        known = not self._variables or math.isfinite(self._longest)
+        if known or not _rests(result, uncertain_size(*tolerances)):
+            return result, found
+        sizes = sizes_of(self._variables, start.store)
+        fine = np.array([sizes * slopes for _, slopes in found])
+        step = float(np.max(np.diff(result.time)))
+        for _ in range(_MOST_HALVINGS):
+            coarse, self._longest, step = fine, step, 0.5 * step
+            result = self.run(start.clone(), *tolerances, step)
+            found = [self.of(metric, result, tolerances) for metric in metrics]
+            fine = np.array([sizes * slopes for _, slopes in found])
+            size = np.abs(fine)
+            limits = agreed * size + _ROUNDING * np.max(size, axis=1, keepdims=True)
+            if np.all(np.abs(fine - coarse) <= limits):
+                break
+        else:
+            warn(
+                f"{self._attempt}: states rest, so that no step is too long for them, and "
+                f"derivatives still change with steps of {step:.2g} s. Begin at values that move "
+                "them"
+            )
+        return result, found
 
     def run(
         self, context: Context, rtol: float, atol: float, max_step: float = math.inf

@@ -179,11 +179,21 @@ class RecordedEvents:
         raise self.slopes.refusal(time, events, expected, "at once, whose order matters")
 
     def refuse_at(
-        self, times: FloatArray, before: Instant, piece: Steps, end: float, events: list[int]
+        self,
+        times: FloatArray,
+        before: Instant,
+        piece: Steps,
+        end: float,
+        events: list[int],
+        shift: FloatArray | None = None,
     ) -> None:
-        """Refuse events before a piece at instants that count, or beside others."""
+        """Refuse events before a piece at instants that count, or beside others.
+
+        There, a break that moves by ``shift`` is one also if it is none of the rates.
+        """
         if np.any(np.abs(times - before.time) <= _COINCIDENT * math.ulp(end)):
-            self.refuse_coincident(before.time, events)
+            moves = shift is not None and bool(np.any(shift))
+            self.refuse_coincident(before.time, events or [BREAK] * moves)
         if piece.is_instant:
             self.refuse_coincident(piece.last.time, events)
 

@@ -37,6 +37,7 @@ from flexure.solvers.simulation.simulation import simulate
 
 _STEP = float(np.finfo(float).eps ** (1 / 3))
 _MANY = 5  # coordinates for each metric
+_AGREED = 1e3  # relative tolerances: errors of derivatives, where motions rest
 
 
 class MotionSlopes:
@@ -161,8 +162,8 @@ class AdjointSlopes:
         study, space, tolerances = self._study, self._space, (self.rtol, 1e-3 * self.rtol)
         self._context.copy_from(study.base)
         space.write(self._context, point)
-        run = self._gradients.run(self._context.clone(), *tolerances)
-        found = [self._gradients.of(metric, run, tolerances) for metric in study.metrics]
+        agreed = _AGREED * self.rtol
+        _, found = self._gradients.settled(self._context, study.metrics, tolerances, agreed)
         self.count += 1
         slopes = np.array([each for _, each in found]) @ space.spread * space.slopes(point)
         return np.array([metric.value for metric, _ in found]), slopes

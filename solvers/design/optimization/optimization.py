@@ -81,7 +81,7 @@ class Optimization(SearchResult):
     objective : float
         The objective there.
     constraints : dict of str to float
-        By label of each constraint, the value of its metric there.
+        By label of each constraint, the value of its metric there; like labels are counted.
     active : tuple of str
         Those of them that stop the objective from being smaller: within a thousandth of the bound.
     at_bound : tuple of str
@@ -507,10 +507,7 @@ def _answer(trials: Trials, end: Polish, signals: tuple[str, ...]) -> Optimizati
         values=_by_path(space, study.system, space.numbers(point)),
         precision=_by_path(space, study.system, np.abs(space.slopes(point)) * end.precision),
         objective=float(numbers[0]),
-        constraints={
-            each.label: float(value)
-            for each, value in zip(study.constraints, numbers[1:], strict=True)
-        },
+        constraints=dict(zip(trials.kept, numbers[1:].tolist(), strict=True)),
         active=trials.active(numbers),
         at_bound=tuple(name for name, is_near in zip(space.names, near, strict=True) if is_near),
         feasible=bool(trials.feasible(numbers[np.newaxis])[0]),

@@ -379,7 +379,7 @@ def tolerances(
                 attempt,
                 expected="metrics with different labels",
                 found=f"two of the label {name!r:.100}",
-                remedy="Give each its own, as in fx.metrics.of(function, 'y', label='swing')",
+                remedy="Give each its own, as in metric.named('swing')",
             )
     known = np.asarray(np.isfinite(measured).all(axis=1))
     if known.sum() < 2:

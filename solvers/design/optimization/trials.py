@@ -175,8 +175,13 @@ class Trials:
         bounds = np.array([bound_of(each) for each in self.study.constraints])
         near = np.abs(numbers[1:] - bounds) <= _CLOSE * self.scales()
         beyond = self.excesses(numbers[np.newaxis])[0] > 0.0
-        pairs = zip(self.study.constraints, near | beyond, strict=True)
-        return tuple(each.label for each, is_active in pairs if is_active)
+        pairs = zip(self.kept, near | beyond, strict=True)
+        return tuple(label for label, is_active in pairs if is_active)
+
+    @property
+    def kept(self) -> list[str]:
+        """The labels of the constraints, each once."""
+        return unique(each.label for each in self.study.constraints)
 
     def table(self) -> Table:
         """Return a row for each candidate, in the order in which they were tried."""

@@ -387,7 +387,7 @@ def placed(
     K: FloatArray = shared @ gain
     found = np.linalg.eigvals(A - B @ K)
     distance = np.abs(np.subtract.outer(wanted, found)).min(axis=1)
-    if distance.max() > 1e-3 * np.abs(wanted).max():
+    if distance.max() > 1e-3 * np.abs(wanted).max() + 1e-9 * np.linalg.norm(A):  # all may be zero
         raise ValueRefusedError(
             attempt,
             expected="poles that can be reached in floating-point numbers",

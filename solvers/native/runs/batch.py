@@ -17,7 +17,7 @@ from flexure.diagrams.values.arrays import FloatArray
 from flexure.solvers.integration.guard.progress_limits import MARKS
 from flexure.solvers.native.kernels.ensembles.ensemble import FREE, PAUSED, UNFINISHED
 from flexure.solvers.native.kernels.ensembles.ensemble_data import Ensemble
-from flexure.solvers.native.kernels.ensembles.ensemble_trail import MOST
+from flexure.solvers.native.kernels.ensembles.ensemble_trail import FEW
 from flexure.solvers.native.language.language import types_of
 from flexure.solvers.native.llvm.library import Library
 from flexure.solvers.native.programs.lane_equations import (
@@ -36,7 +36,8 @@ from flexure.solvers.results.measures.curves import DenseOutput
 from flexure.solvers.results.measures.polynomials import NODES, TOLERANCE
 
 _ALIGNMENT = 64  # bytes
-_PIECES = MOST + 4  # that are written in each lane until a loop can pause
+_MOST = 5000  # pieces that are tried in a step, if they fit into
+_RESERVE = 32_000_000  # bytes, where all lanes write them until a loop can pause
 _SHARE = 1e-4  # of the tolerance of steps, by which pieces may miss signals
 _ROOM = 1_000_000  # bytes for pieces, after which a loop pauses
 _WORK = 1_000_000  # tries times states, at most, until a loop looks whether it is to stop
@@ -85,6 +86,7 @@ class Outcome:
     samples: FloatArray
     # The components that are followed, in all steps; NaN where no step was taken.
     dense: DenseOutput
+    rough: list[int]  # numbers of the followed components that are too fast for the pieces
     threads: int  # on how many threads they ran
     interruption: KeyboardInterrupt | None = None  # why some runs are unfinished, if so
 
@@ -123,6 +125,7 @@ def integrate_runs(
         left=np.zeros(count),
         samples=np.empty((count, len(times), sampled)),
         dense=DenseOutput.joined([], len(followed)),
+        rough=[],
         threads=threads,
     )
     memories = []
@@ -144,6 +147,7 @@ def integrate_runs(
         _in_threads(loop, memories, work, stopping, pieces, look)
     except KeyboardInterrupt as error:
         outcome.interruption = error
+    outcome.rough = [each.fields.trail.rough - 1 for each in memories if each.fields.trail.rough]
     outcome.dense = _dense(pieces, runs.starts, boundary, len(followed))
     return outcome
 
@@ -257,7 +261,8 @@ def _make_trail(trail: StructureArrays, followed: Sequence[int], lanes: int) -> 
     """Make room for what signals do in the steps."""
     fields, size = trail.fields, _row_size(len(followed))
     fields.width, fields.size = len(followed), size
-    fields.reserve = _PIECES * lanes
+    fields.most = max(FEW, min(_MOST, _RESERVE // (8 * size * lanes)))
+    fields.reserve = (fields.most + 4) * lanes
     fields.room = max(2 * fields.reserve, _ROOM // (8 * size))
     trail.indices("which", np.asarray(followed, dtype=np.int64))
     trail.attach("rows", np.empty((fields.room, size)))

@@ -176,7 +176,8 @@ class Curve:
         least, most = least[self.run], most[self.run]
         bottom, top = self._bounds
         beyond = self.bends & ((bottom < least) | (top > most))
-        return self._only(beyond | (low == least) | (high == most), self.first[:-1])
+        # All arcs of a run of which a part is not known, so that it has no extremes.
+        return self._only(beyond | ~(low > least) | ~(high < most), self.first[:-1])
 
     def last_outside(self, low: FloatArray, high: FloatArray) -> Curve:
         """Return the arcs of which one may be the last outside of a band of each run, divided."""

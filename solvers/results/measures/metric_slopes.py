@@ -237,7 +237,8 @@ def _reduced(function: Any, curve: Curve) -> _Weights:
         if function is reductions.mean:
             return found.scaled(1.0 / duration)
         if function is reductions.rms:
-            return found.scaled(0.5 / (duration * float(reductions.rms(curve)[0])))
+            size = duration * float(reductions.rms(curve)[0])
+            return found.scaled(0.5 / size if size > 0.0 else 0.0)
         return found
     if function is reductions.final:
         found.add(curve.piece[-1:], curve.z1[-1:], np.ones(1), moving=False)

@@ -31,6 +31,10 @@ CHECK_WEIGHTS = tuple(
 )
 #: By which a polynomial may miss a signal, in units of its largest magnitude.
 TOLERANCE = 1e-11
+#: By which it may where pieces within a step are many.
+COARSE = 1e-3
+#: From where on metrics are rough.
+ROUGH = 1e-2
 #: The shortest piece, as a part of its step.
 SHORTEST = 2.0**-30
 

@@ -283,7 +283,8 @@ class SimulationResult(Shown, HasSignals, Exported):
         """Return signals in all steps, on which metrics of the run rest."""
         from flexure.solvers.results.records.time_batch import dense_signals
 
-        return dense_signals(self.time, partial(self.sample_all, [*signals]))
+        paths = [path_of(signal) for signal in signals]
+        return dense_signals(self.time, partial(self.sample_all, [*signals]), paths)
 
     def step_info(
         self,

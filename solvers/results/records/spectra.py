@@ -195,6 +195,7 @@ def spectrum(
             weights = get_window(window, count)
             lines = np.fft.rfft(weights * (values - np.mean(values)))
             size = 2.0 * np.abs(lines) / np.sum(weights)
+            size[:: (count + 1) // 2] *= 0.5  # 0 and half of the rate have no opposite
             frequency = np.arange(len(lines)) * rate / count
         else:
             length = max(_FEWEST, 2 * count // (_SEGMENTS + 1))

@@ -9,6 +9,7 @@ from operator import itemgetter
 import numpy as np
 import numpy.typing as npt
 
+from flexure.diagrams.checks.errors import warn
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.contexts.store import Store
 from flexure.diagrams.values.arrays import FloatArray, freeze
@@ -17,7 +18,9 @@ from flexure.solvers.results.measures.curves import DenseOutput
 from flexure.solvers.results.measures.polynomials import (
     CHECK,
     CHECK_WEIGHTS,
+    COARSE,
     NODES,
+    ROUGH,
     SHORTEST,
     TOLERANCE,
 )
@@ -150,21 +153,25 @@ class Moments:
 
 
 _PLACES = 0.5 * (1.0 + np.array([*NODES[:-2], CHECK, *NODES[-2:]]))
+_PARTS = 0.5 * (1.0 + np.array(NODES)[:, np.newaxis])
 _STILL = 4.0  # spacings of time, over which nothing moves, as in simulations
 _FEW = 1000  # pieces that may be halved at once, beside two in each step
+_MANY = 20_000  # more of them, where a signal is missed by more than `COARSE`
 _AT_ONCE = 5_000  # pieces, which bounds the memory for them
 
 
 def dense_signals(
-    grid: FloatArray, read: Callable[[FloatArray], Sequence[FloatArray]]
+    grid: FloatArray, read: Callable[[FloatArray], Sequence[FloatArray]], paths: Sequence[str]
 ) -> DenseOutput:
     """Return signals in all steps of a run as polynomials, for metrics that rest on the run.
 
     A piece is halved where the polynomial through its nodes misses a signal at one point more, as
-    where the signal bends or jumps inside of a step.
+    where the signal bends or jumps inside of a step. The shortest pieces of a jump are straight, so
+    that no value is beyond those before and after.
 
-    Instants with jumps occur twice in the grid. ``read`` returns the signals at ascending times,
-    each of shape (k,) or (k, size); a time that occurs twice in a row means before and after.
+    Instants with jumps occur twice in the grid. ``read`` returns the signals, of ``paths``, at
+    ascending times, each of shape (k,) or (k, size); a time that occurs twice in a row means before
+    and after. A signal that is too fast for that is rough, and a warning names it.
     """
     steps = np.flatnonzero(np.diff(grid) > _STILL * np.spacing(np.abs(grid[:-1])))
     if not len(steps):
@@ -178,10 +185,25 @@ def dense_signals(
         with np.errstate(invalid="ignore"):
             scale = np.fmax(scale, np.fmax.reduce(np.abs(values), axis=(0, 1)))
             predicted = sum(w * values[:, k] for k, w in enumerate(CHECK_WEIGHTS))
-            misses = np.any(np.abs(predicted - check) > TOLERANCE * scale, axis=1)
+            missed = np.abs(predicted - check)
+            misses = np.any(missed > TOLERANCE * scale, axis=1)
         middle = 0.5 * (begin + end)
-        halved = misses & (end - begin > shortest) & (begin < middle) & (middle < end)
-        halved &= np.sum(halved) <= most  # or it is smooth nowhere
+        divisible = (end - begin > shortest) & (begin < middle) & (middle < end)
+        jumps = misses & ~divisible
+        values[jumps] = (1.0 - _PARTS) * values[jumps, :1] + _PARTS * values[jumps, -1:]
+        halved = misses & divisible
+        if np.sum(halved) > most:  # smooth nowhere, or much faster than the steps
+            again = _look(read, begin + (end - begin) * (0.5 * (1.0 - CHECK)))
+            with np.errstate(invalid="ignore", divide="ignore"):
+                predicted = sum(w * values[:, -1 - k] for k, w in enumerate(CHECK_WEIGHTS))
+                part = np.fmax(missed, np.abs(predicted - again)) / scale
+            halved &= np.any(part > COARSE, axis=1)
+            if np.sum(halved) > most + _MANY:
+                rough = np.sum(part > ROUGH, axis=0)
+                if rough.any():
+                    columns = np.repeat(paths, [each.size for each in read(begin[:1])])
+                    warn_of_rough(columns[np.argmax(rough)])
+                halved[:] = False
         found.append((begin[~halved], end[~halved], values[~halved]))
         middle = middle[halved]
         begin = np.column_stack([begin[halved], middle]).ravel()
@@ -191,6 +213,14 @@ def dense_signals(
     order = np.argsort(begin, kind="stable")
     first = np.array([0, len(order)])
     return DenseOutput(begin[order], end[order], first, values[order])
+
+
+def warn_of_rough(path: str) -> None:
+    """Warn of a signal that does more in a step than pieces of it can show."""
+    warn(
+        f"'{path}' changes so often within the steps of a run that metrics of it, such as extremes "
+        "and integrals, are rough. Pass a shorter max_step="
+    )
 
 
 def _values(

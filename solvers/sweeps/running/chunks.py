@@ -51,7 +51,7 @@ class SingleRuns:
 
     def __init__(self, measuring: Measuring, kept: int, settings: Settings, reason: str) -> None:
         self._readers = [*measuring.readers.values()][:kept]
-        self._followed = [*measuring.followed.values()]
+        self._paths, self._followed = [*measuring.followed], [*measuring.followed.values()]
         self._width = sum(reader.size for reader in self._followed)
         self._times = measuring.times[: len(measuring.times) * (kept > 0)]
         self._settings = settings
@@ -174,7 +174,7 @@ class SingleRuns:
         def read(times: FloatArray) -> list[FloatArray]:
             return self._signals.read(self._followed, moments_at(history, context, times))
 
-        found = dense_signals(history.grid(), read)
+        found = dense_signals(history.grid(), read, self._paths)
         return DenseOutput.joined([found, *rest], self._width).as_one()
 
     def _store(self, record: SweepRecord, row: int, simulator: Simulator) -> None:

@@ -34,6 +34,7 @@ from flexure.solvers.native.programs.programs import (
 )
 from flexure.solvers.native.programs.system_trace import moving_breaks
 from flexure.solvers.native.runs.batch import EnsembleRuns, integrate_runs
+from flexure.solvers.results.records.time_batch import warn_of_rough
 from flexure.solvers.simulation.run_control.options import wants_native
 from flexure.solvers.simulation.run_control.simulation_state import SimulationState
 from flexure.solvers.sweeps.running.metric_columns import Measuring
@@ -96,6 +97,7 @@ class LaneRuns:
         self._simulation = simulation
         self._readers = [*measuring.readers.values()]
         self._kept, self._followed = self._readers[:kept], measuring.components
+        self._paths = [path for path, each in measuring.followed.items() for _ in range(each.size)]
         self._times = measuring.times[: len(measuring.times) * (kept > 0)]
         self._settings = settings
         self._layout: Layout = simulation.store.layout
@@ -158,6 +160,8 @@ class LaneRuns:
             dense=outcome.dense,
         )
         record.blank_interrupted()
+        for component in outcome.rough[:1]:
+            warn_of_rough(self._paths[component])
         if np.any(outcome.left[outcome.outcomes == 0]):
             row = int(np.argmax(np.where(outcome.outcomes == 0, outcome.left, 0.0)))
             warn(

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.linalg
+from scipy.signal import dlti
 
 import flexure as fx
 from flexure.diagrams.checks.errors import FlexureError, UnknownNameError, ValueRefusedError
@@ -214,6 +215,14 @@ def test_poles_come_where_they_are_placed(period: float | None) -> None:
     design = fx.place(model, [*wanted, *more], integral="y[1]")
     alike(design.poles, [*wanted, *more])
     assert (design.integral_gain.shape, design.integral) == ((2, 1), ["y[1]"])
+
+
+def test_sampled_poles_can_all_be_zero() -> None:
+    """Deadbeat: ``A - B K`` has no other eigenvalue, but for rounding."""
+    one = fx.LinearModel.from_scipy(dlti([0.3], [1.0, -0.9], dt=0.1))
+    np.testing.assert_allclose(fx.place(one, [0.0]).gain * one.B, one.A, rtol=1e-12)
+    steady = fx.LinearModel.from_scipy(dlti([[0.9, 0.4], [-0.2, 0.7]], *[np.eye(2)] * 3, dt=0.1))
+    np.testing.assert_allclose(fx.place_observer(steady, [0.0, 0.0]).gain, np.eye(2), atol=1e-12)
 
 
 # Loops made of blocks ----------------------------------------------------------------------------

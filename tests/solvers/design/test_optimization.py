@@ -71,6 +71,17 @@ def sampled_loop(*others: fx.System) -> fx.Diagram:
     return builder.build()
 
 
+def test_constraints_of_one_label_are_all_in_the_answer() -> None:
+    plant, context = second_order()
+    kept = [
+        fx.metrics.maximum("y").named("top") <= 3.0,
+        fx.metrics.at("y", 0.0).named("top") <= 3.0,
+    ]
+    found = fx.optimize(plant, WIDE, fx.metrics.rms("y"), kept, t_final=3.0, context=context)
+    assert list(found.constraints) == ["top <= 3", "top <= 3 (2)"]
+    assert found.constraints["top <= 3 (2)"] == 0.0 < found.constraints["top <= 3"]
+
+
 # Known optima -----------------------------------------------------------------------------------
 
 

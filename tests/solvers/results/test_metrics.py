@@ -77,6 +77,26 @@ def test_runs_that_failed_give_nan_and_leave_the_others_alone() -> None:
         np.testing.assert_array_equal(found, [*metric.evaluate(T, WAVES), np.nan])
 
 
+def test_a_run_that_ended_early_has_no_extremes_of_the_time_after() -> None:
+    builder = fx.DiagramBuilder("filling")
+    builder.add_all(fx.Ramp("level", slope=1.0, initial=-2.0), fx.StopWhen("full", "it is full"))
+    builder.connect_chain("level", "full")
+    extremes = {"top": metrics.maximum, "low": metrics.minimum, "peak": metrics.peak}
+    asked = {name: metric("level.y") for name, metric in extremes.items()}
+    early = {f"early {name}": metric("level.y", end=1.0) for name, metric in extremes.items()}
+    swept = fx.sweep(builder.build(), {"level.slope": [1.0, 0.1]}, 4.0, metrics=asked | early)
+    found = [swept.metrics[name] for name in (*asked, *early)]
+    expected = [
+        (np.nan, -1.6),
+        (np.nan, -2.0),
+        (np.nan, 2.0),
+        (-1.0, -1.9),
+        (-2.0, -2.0),
+        (2.0, 2.0),
+    ]
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
+
+
 @pytest.mark.full
 def test_the_numbers_of_a_run_do_not_depend_on_its_neighbors() -> None:
     rng = np.random.default_rng(5)
@@ -164,3 +184,15 @@ def test_a_break_time_a_spacing_before_a_tick_ends_the_search_for_pieces() -> No
     result = fx.simulate(builder.build(), 1.0)  # 6 * 0.05 is the next number after 0.3
     assert fx.metrics.total_variation("source.y")(result) == 1.0
     np.testing.assert_allclose(fx.metrics.maximum("sum.y")(result), 0.7, rtol=1e-12)
+
+
+def test_a_signal_that_jumps_within_a_step_has_no_extremes_but_its_own() -> None:
+    builder = fx.DiagramBuilder("encoder")
+    builder.add_all(fx.Sine("swing", amplitude=2.1), fx.Quantizer("steps", 0.3))
+    builder.connect_chain("swing", "steps")
+    run = fx.simulate(builder.build(), 2.0 * np.pi)
+    levels = metrics.maximum("steps.y"), metrics.minimum("steps.y"), metrics.peak("steps.y")
+    assert [level(run) for level in levels] == [2.1, -2.1, 2.1]
+    assert metrics.total_variation("steps.y")(run) == pytest.approx(8.4, rel=1e-12)
+    crossing = metrics.first_crossing("steps.y", 0.5, "falling")(run)
+    assert crossing == pytest.approx(np.pi - np.arcsin(0.45 / 2.1), abs=1e-6)

@@ -254,3 +254,40 @@ def test_memory_does_not_grow_with_the_samples_of_all_runs() -> None:
     command = [sys.executable, "-c", _PEAK]
     shown = subprocess.run(command, capture_output=True, text=True, check=True, timeout=100).stdout
     assert int(shown) < 30_000_000
+
+
+def shaken(frequency: float, *, stepped: bool = False) -> fx.Diagram:
+    """A sensor that sees a sine, beside a lag whose steps are long."""
+    builder = fx.DiagramBuilder("shaken")
+    builder.add_all(
+        fx.Sine("shaker", amplitude=2.1, frequency=frequency),
+        fx.Quantizer("sensor", 0.3) if stepped else fx.Gain("sensor", 1.0),
+        fx.Constant("one", 1.0),
+        fx.FirstOrderLag("slow", time_constant=1.0),
+    )
+    builder.connect_chain("shaker", "sensor")
+    builder.connect_chain("one", "slow")
+    return builder.build()
+
+
+@pytest.mark.parametrize("compiled", [True, False])
+def test_signals_that_jump_or_swing_within_steps_are_measured(compiled: bool) -> None:
+    wanted = {
+        "top": metrics.maximum("sensor.y"),
+        "way": metrics.total_variation("sensor.y"),
+        "rms": metrics.rms("sensor.y"),
+    }
+    for frequency, stepped, rtol in ((1.0, True, 1e-12), (20.0, False, 1e-3)):
+        values = {"slow.time_constant": [1.0, 2.0]}
+        options: dict[str, Any] = {"metrics": wanted, "compiled": compiled}
+        found = fx.sweep(shaken(frequency, stepped=stepped), values, 2.0 * np.pi, **options).metrics
+        np.testing.assert_allclose(found["top"], 2.1, rtol=rtol)
+        np.testing.assert_allclose(found["way"], 8.4 * frequency, rtol=rtol)
+    np.testing.assert_allclose(found["rms"], 2.1 * np.sqrt(0.5), rtol=1e-4)
+
+
+@pytest.mark.parametrize("compiled", [True, False])
+def test_signals_that_are_too_fast_for_the_steps_are_named(compiled: bool) -> None:
+    options: dict[str, Any] = {"metrics": [metrics.rms("sensor.y")], "compiled": compiled}
+    with pytest.warns(UserWarning, match="'sensor.y' changes so often within the steps"):
+        fx.sweep(shaken(1e6), {"slow.time_constant": [1.0]}, 6.0, **options)

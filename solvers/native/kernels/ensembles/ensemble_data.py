@@ -89,8 +89,10 @@ class TrailData(Structure):
     rows: Floats  # pieces: the run, begin, end, and the signals node by node
     size: int  # numbers of a row
     room: int  # for so many rows
+    most: int  # pieces that are tried in a step; more are of a signal that is smooth nowhere
     reserve: int  # rows that are free when a step is tried
     count: int  # of rows that are filled
+    rough: int  # number from 1 on of a signal that is too fast for the pieces; 0 if none was
     inside: Reals  # signals at the nodes of a piece, and at the check
     scale: Reals  # largest magnitudes of the signals in each run
     fresh: Reals  # 1.0 where a motion has just begun

@@ -3,6 +3,7 @@
 A signal is taken to be the polynomial through its values at a few nodes of a piece of time. Where
 that misses the signal at one point more, the piece is halved. So a signal that is as smooth as the
 states takes a piece for each step, and where it bends or jumps, the pieces close in on the place.
+The shortest pieces of a jump are straight, so that no value is beyond those before and after.
 Pieces that one polynomial describes as well are joined, as where a method takes short steps for the
 sake of its stability.
 """
@@ -25,14 +26,16 @@ from flexure.solvers.native.language.language import (
 from flexure.solvers.results.measures.polynomials import (
     CHECK,
     CHECK_WEIGHTS,
+    COARSE,
     NODES,
     NORMS,
+    ROUGH,
     SHORTEST,
 )
 
 APART = True
 LAST = len(NODES) - 1
-MOST = 250  # pieces that are tried in a step, of what is smooth nowhere
+FEW = 250  # pieces that are tried in a step, until signals may be missed by more
 
 
 def follow(ensemble: Ensemble, method: Static, good: Mask) -> None:
@@ -40,7 +43,7 @@ def follow(ensemble: Ensemble, method: Static, good: Mask) -> None:
     step, trail = ensemble.step, ensemble.trail
     stop = step.end[0]
     a, b, due = step.time[0], stop, good
-    shortest = SHORTEST * (stop - a)
+    shortest, tolerance = SHORTEST * (stop - a), trail.tolerance
     tries = 0
     note_begin(ensemble, good)
     while any_lane(due):
@@ -49,16 +52,28 @@ def follow(ensemble: Ensemble, method: Static, good: Mask) -> None:
             if k == LAST:
                 inner = b
             look(ensemble, method, k, where(due, inner, stop), due)
+        tries += 1
+        if tries > FEW and tolerance < COARSE:
+            tolerance = COARSE
+        if tries > trail.most:
+            shortest = stop - step.time[0]
         inner = a + (b - a) * (0.5 * (1.0 + CHECK))
         look(ensemble, method, LAST + 1, where(due, inner, stop), due)
-        tries += 1
-        if tries > MOST:
-            shortest = stop - step.time[0]
-        done = due and not (miss(trail) > 0.0 and b - a > shortest)
+        worst = miss(trail, 0, tolerance)
+        if tries > FEW:  # by chance, one place may fit
+            inner = a + (b - a) * (0.5 * (1.0 - CHECK))
+            look(ensemble, method, LAST + 1, where(due, inner, stop), due)
+            worst = larger(worst, miss(trail, 1, tolerance))
+            if tries > trail.most:
+                note_rough(trail, due)
+        middle = 0.5 * (a + b)
+        divisible = b - a > shortest and a < middle and middle < b
+        done = due and not (worst > 0.0 and divisible)
+        if tries <= trail.most and any_lane(done and worst > 0.0):
+            straighten(trail, done and worst > 0.0)
         add(ensemble, done, a, b)
         for s in range(trail.width):
             trail.inside[s] = where(done, trail.inside[LAST * trail.width + s], trail.inside[s])
-        middle = 0.5 * (a + b)
         a = where(done, b, a)
         b = where(done, stop, where(due, middle, b))
         due = good and a < stop
@@ -95,16 +110,40 @@ def look(ensemble: Ensemble, method: Static, k: int, inner: Real, due: Mask) -> 
         trail.scale[s] = where(due, larger(abs(value), trail.scale[s]), trail.scale[s])
 
 
-def miss(trail: TrailData) -> Real:
-    """Return by how much polynomials miss signals at the check, beyond what they may."""
+def miss(trail: TrailData, sign: Static, tolerance: float) -> Real:
+    """Return by how much polynomials miss signals at a check, beyond what they may."""
     worst: Real = 0.0
     for s in range(trail.width):
-        value: Real = 0.0
-        for k in unrolled(len(NODES)):
-            value += CHECK_WEIGHTS[k] * trail.inside[k * trail.width + s]
-        away = abs(value - trail.inside[(LAST + 1) * trail.width + s])
-        worst = larger(worst, away - trail.tolerance * trail.scale[s])
+        worst = larger(worst, miss_of(trail, s, sign, tolerance))
     return worst
+
+
+def miss_of(trail: TrailData, s: int, sign: Static, tolerance: float) -> Real:
+    """Return by how much the polynomial misses one signal, beyond what it may."""
+    value: Real = 0.0
+    for k in unrolled(len(NODES)):
+        weight = CHECK_WEIGHTS[k] if sign == 0 else CHECK_WEIGHTS[LAST - k]
+        value += weight * trail.inside[k * trail.width + s]
+    value -= trail.inside[(LAST + 1) * trail.width + s]
+    beyond: Real = abs(value) - tolerance * trail.scale[s]
+    return beyond
+
+
+def note_rough(trail: TrailData, due: Mask) -> None:
+    """Note a signal that is missed at the second check."""
+    for s in range(trail.width):
+        if any_lane(due and miss_of(trail, s, 1, ROUGH) > 0.0):
+            trail.rough = s + 1
+
+
+def straighten(trail: TrailData, jumps: Mask) -> None:
+    """Make pieces straight from begin to end."""
+    for s in range(trail.width):
+        first, last = trail.inside[s], trail.inside[LAST * trail.width + s]
+        for k in unrolled(1, LAST):
+            part, place = 0.5 * (1.0 + NODES[k]), k * trail.width + s
+            between = (1.0 - part) * first + part * last
+            trail.inside[place] = where(jumps, between, trail.inside[place])
 
 
 def add(ensemble: Ensemble, done: Mask, a: Real, b: Real) -> None:

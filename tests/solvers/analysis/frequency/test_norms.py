@@ -88,6 +88,12 @@ def test_sharp_resonances_and_their_closed_forms() -> None:
         assert found.peak_frequency == pytest.approx(math.sqrt(1 - 2 * damping**2), rel=1e-6)
 
 
+def test_slow_poles_beside_fast_ones_keep_their_digits() -> None:
+    parts = np.diag([-1e9, -1e-3]), np.ones((2, 1)), np.ones((1, 2)), np.zeros((1, 1))
+    model = fx.LinearModel.from_scipy(signal.StateSpace(*parts))
+    assert fx.norms(model).h_infinity == pytest.approx(1e3, rel=1e-10)
+
+
 def test_norms_of_what_is_not_stable_are_infinite_and_peaks_are_not() -> None:
     growing = fx.norms(ratio([2.0], [1.0, -1.0]))
     assert not growing.is_stable

@@ -358,3 +358,27 @@ def test_a_change_of_mode_beside_large_states_is_not_lost() -> None:
         events.cross(before, before, rates, np.abs, **options)
         with pytest.raises(EvaluationError, match="which lead elsewhere"):
             events.cross(before, after, rates, np.abs, **options)
+
+
+@for_each(
+    "metric",
+    [m.iae("step.y", start=0.5), m.mean("step.y", end=0.5), m.at("step.y", 0.5)],
+)
+def test_a_jump_that_moves_over_an_end_of_a_metric_has_no_derivative(metric: Any) -> None:
+    """Nothing else depends on it: the rates of the lag do not jump there."""
+    builder = fx.DiagramBuilder("apart")
+    builder.add_all(fx.Step("step", at=0.5, initial=-0.3), fx.Constant("one", 1.0))
+    builder.add(fx.FirstOrderLag("lag", time_constant=1.0))
+    builder.connect("one.y", "lag.u")
+    apart = builder.build()
+    with pytest.raises(EvaluationError, match=r"at t = 0\.5 s: expected events apart from"):
+        fx.gradient(apart, metric, "step.at", 1.0)
+    assert np.isfinite(fx.gradient(apart, metric, "step.to", 1.0)["step.to"])
+
+
+@for_each("metric", [m.rms("lag.y"), m.iae("lag.y"), m.peak("lag.y")])
+def test_metrics_at_a_kink_have_the_derivative_zero(metric: Any) -> None:
+    builder = fx.DiagramBuilder("still")
+    builder.add_all(fx.Constant("nothing", 0.0), fx.FirstOrderLag("lag", time_constant=1.0))
+    builder.connect_chain("nothing", "lag")
+    assert fx.gradient(builder.build(), metric, "nothing.value", 1.0)["nothing.value"] == 0.0

@@ -144,6 +144,13 @@ def test_the_amplitude_of_a_sine_is_at_its_frequency(
     assert len(found.frequency) == len(found.values) == 2049
 
 
+def test_what_alternates_from_sample_to_sample_is_at_half_of_the_rate() -> None:
+    flip = fx.StateSpace("flip", [[-1.0]], np.zeros((1, 0)), [[1.0]], initial=[3.0], period=0.125)
+    found = fx.simulate(flip, 2.0).spectrum("y", window="boxcar", num_samples=16)
+    np.testing.assert_allclose(found.values, [*np.zeros(8), 3.0], atol=1e-12)
+    assert found.peak == 4.0
+
+
 def test_the_integral_of_the_density_is_the_variance(sine: fx.results.SimulationResult) -> None:
     found = sine.spectrum("sine.y", kind="psd", num_samples=8192)
     area = np.sum(found.values) * (found.frequency[1] - found.frequency[0])
