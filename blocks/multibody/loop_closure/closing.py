@@ -13,6 +13,7 @@ from flexure.blocks.multibody.constrained_dynamics.accuracy import fit_regulariz
 from flexure.blocks.multibody.constrained_dynamics.projection import equation_row
 from flexure.blocks.multibody.constrained_dynamics.tree_dynamics import TreeDynamics
 from flexure.blocks.multibody.constraints.constraint import Condition, Constraint
+from flexure.blocks.multibody.constraints.frame_constraints import LoopJoint
 from flexure.blocks.multibody.constraints.switched_constraint import SwitchedConstraint
 from flexure.diagrams import scalars
 from flexure.diagrams.checks.errors import EvaluationError, quoted, warn
@@ -243,7 +244,7 @@ def close(tree: TreeDynamics, trial: Any, freedom: Freedom, tolerance: float) ->
     sizes: list[float] = []
     for iterations in range(_MAX_ITERATIONS):
         if _largest(equations.errors) <= tolerance:
-            return iterations
+            return None if _reversed(tree, trial) else iterations
         sizes.append(float(np.linalg.norm(equations.errors)))
         if iterations >= _PATIENCE and sizes[-1] > _PROGRESS * sizes[-1 - _PATIENCE]:
             return None
@@ -358,9 +359,14 @@ def open_constraints(tree: TreeDynamics, context: Any, tolerance: float) -> str:
     pairs: Sequence[tuple[float, Constraint]] = sorted(
         zip(errors, tree.constraints, strict=True), key=lambda pair: -pair[0]
     )
-    return ", ".join(
-        f"'{each.name}' by {error:.3g}" for error, each in pairs if not error <= tolerance
-    )
+    found = [f"'{each.name}' by {error:.3g}" for error, each in pairs if not error <= tolerance]
+    return ", ".join(found or _reversed(tree, context))
+
+
+def _reversed(tree: TreeDynamics, context: Any) -> list[str]:
+    """Return which loop joints are the wrong way round, in words."""
+    loops = (each for each in tree.constraints if isinstance(each, LoopJoint))
+    return [problem for each in loops if (problem := each.start_problem(context)) is not None]
 
 
 def _stays_open(
