@@ -198,8 +198,8 @@ def add_constraints(
                 places = [_site(model, bodies, each) for each in pair]
             elif is_weld:
                 relative = RigidTransform(rotation_from_quaternion(data[6:10]), data[3:6])
-                still = RigidTransform(np.eye(3), np.zeros(3))
-                places = [(bodies[pair[0]], relative), (bodies[pair[1]], still)]
+                anchor = RigidTransform(np.eye(3), data[:3])
+                places = [(bodies[pair[0]], relative), (bodies[pair[1]], anchor)]
             else:
                 ends = zip(pair, (data[:3], data[3:6]), strict=True)
                 places = [(bodies[each], RigidTransform(np.eye(3), p)) for each, p in ends]

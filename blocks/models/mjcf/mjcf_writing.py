@@ -73,7 +73,8 @@ def save_mjcf(plant: Plant, path: str | Path, *, context: Context | None = None)
     -----
     UserWarning
         When something is left out: force elements and constraints of other kinds than below,
-        external forces, limits of velocities and accelerations, shapes that MJCF does not have.
+        external forces, a spin of the world, limits of velocities and accelerations, shapes that
+        MJCF does not have.
 
     See Also
     --------

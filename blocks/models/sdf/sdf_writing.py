@@ -65,8 +65,9 @@ def save_sdf(plant: Plant, path: str | Path, *, context: Context | None = None) 
     -----
     UserWarning
         When something is left out: force elements other than `JointSpring` and `JointFriction`,
-        constraints of other kinds, external forces, positions at which joints start, limits that
-        differ in their directions or concern accelerations, shapes that SDF does not have.
+        constraints of other kinds, external forces, a spin of the world, positions at which joints
+        start, limits that differ in their directions or concern accelerations, shapes that SDF does
+        not have.
 
     See Also
     --------

@@ -61,9 +61,9 @@ def save_urdf(plant: Plant, path: str | Path, *, context: Context | None = None)
     Warns
     -----
     UserWarning
-        When something is left out: force elements, constraints, external forces, positions at
-        which joints start, gravity other than 9.81 m/s² along -z, limits that differ in their
-        directions, shapes that URDF does not have.
+        When something is left out: force elements, constraints, external forces, a spin of the
+        world, positions at which joints start, gravity other than 9.81 m/s² along -z, limits that
+        differ in their directions, shapes that URDF does not have.
 
     See Also
     --------

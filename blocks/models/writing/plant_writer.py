@@ -344,6 +344,8 @@ class PlantWriter(ABC):
                 yield f"the positions at which joint '{joint.name}' starts"
             if joint.num_velocities and joint.locked.get(self.context):
                 yield f"that joint '{joint.name}' is locked"
+        if self.plant.spin is not None and np.any(spin := self.plant.spin.get(self.context)):
+            yield f"the spin {spin.tolist()} of the world"
         actuators = {each.name for each in self.plant.actuators}
         for port in self.plant.input_ports:
             if port.name not in actuators and port.name != "generalized_force":

@@ -120,15 +120,6 @@ def require_consistent(tree: ConstrainedTree, context: Any, allowed: Stabilizati
     error = float(allowed.start_tolerance(context))
     rate = float(allowed.rate(context, error, tree.moving_velocities(context)))
     found, label = unmet(tree, context, error, rate), tree.parent_plant.label
-    for constraint in tree.constraints:
-        problem = constraint.start_problem(context)
-        if problem is not None:
-            raise EvaluationError(
-                f"Cannot begin with these positions of '{label}'",
-                expected="positions within the limits of all stops",
-                found=problem,
-                remedy="Set positions within the limits, or other limits in the context",
-            )
     if found:
         raise EvaluationError(
             f"Cannot begin with these positions and velocities of '{label}'",
@@ -138,6 +129,16 @@ def require_consistent(tree: ConstrainedTree, context: Any, allowed: Stabilizati
             "fit, or assemble_starts() of its builder, which does so at the start of each run; "
             f"'{tree.name}.start_tolerance' bounds the errors",
         )
+    for constraint in tree.constraints:
+        problem = constraint.start_problem(context)
+        if problem is not None:
+            raise EvaluationError(
+                f"Cannot begin with these positions of '{label}'",
+                expected="positions that all stops and loop joints allow",
+                found=problem,
+                remedy="Set other positions, or other limits in the context; assemble(context) of "
+                "the plant turns loop joints",
+            )
 
 
 def unmet(tree: ConstrainedTree, context: Any, error: float, rate: float) -> str:

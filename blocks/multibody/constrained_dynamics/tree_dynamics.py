@@ -6,6 +6,7 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
+from weakref import WeakSet
 
 import numpy as np
 import numpy.typing as npt
@@ -71,6 +72,8 @@ if TYPE_CHECKING:
     from flexure.diagrams.contexts.context import Context
     from flexure.diagrams.values.parameters import NumericParameter
 
+_JUDGED: WeakSet[TreeDynamics] = WeakSet()  # trees whose accuracy was looked at
+
 
 class AssemblesStarts(Protocol):
     """The assembly of a mechanism before motions begin; see `PlantBuilder.assemble_starts`."""
@@ -112,7 +115,6 @@ class TreeDynamics(ConstrainedTree):
         self.constants = TreeConstants(self, topology, motors, carried)
         self.constraints = items_of(constraints, "a list of constraints", attempt, kind=Constraint)
         self._stabilization = declare_constraints(self, self.constraints)
-        self._is_judged = False
         if topology.num_positions:
             self._declare_state()
         self._declare_inputs(force_inputs)
@@ -336,8 +338,8 @@ class TreeDynamics(ConstrainedTree):
         """Refuse positions and velocities that constraints do not allow."""
         if self._stabilization is not None:
             require_consistent(self, context, self._stabilization)
-            if not self._is_judged:  # once, since native runs start much faster than this takes
-                self._is_judged = True
+            if self not in _JUDGED:  # once, since native runs start much faster than this takes
+                _JUDGED.add(self)
                 self.check_accuracy(context)
 
     def check_accuracy(self, context: Any) -> None:

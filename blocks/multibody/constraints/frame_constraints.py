@@ -9,7 +9,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from flexure.blocks.math import RigidTransform, cross, dot, rotate_spatial, shift_spatial_force
+from flexure.blocks.math import (
+    RigidTransform,
+    compose_transforms,
+    cross,
+    dot,
+    relative_pose,
+    rotate_spatial,
+    shift_spatial_force,
+)
 from flexure.blocks.multibody.bodies.bodies import Body, Frame, FrameLike, as_frame
 from flexure.blocks.multibody.bodies.body_motion import BodyMotion, Placement
 from flexure.blocks.multibody.constraints.constraint import (
@@ -233,6 +241,22 @@ class LoopJoint(FrameConstraint):
                     found=f"joint '{other.name}' of the same kind in the same place",
                     remedy="Remove one of them",
                 )
+
+    def start_problem(self, context: Any) -> str | None:
+        """Say that M is turned in F by more than a right angle from all that the joint allows.
+
+        Equations between directions hold there, too: the axis is opposite, or a weld turned over.
+        """
+        assert self._tree is not None
+        placements = self._tree.placements(context)
+        X_WF, X_WM = (
+            compose_transforms(placements[_number(each.body)][:2], each.X_BF)
+            for each in (self.frame_a, self.frame_c)
+        )
+        X_FM = relative_pose(X_WF, X_WM)
+        allowed = self.joint.calc_pose(self.joint.nearest_positions(X_FM))
+        is_turned = np.sum(allowed.R * X_FM.R) < 1.0  # 1 + 2 cos of the angle between them
+        return f"'{self.name}' the wrong way round" if is_turned else None
 
     def demands(self, context: Any, X_FM: RigidTransform, V_FM: Array) -> Sequence[Demand]:
         """Return the equations of the kind of joint, all of them as lengths."""

@@ -9,11 +9,14 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from flexure.blocks.math import dot, rotate_spatial
 from flexure.blocks.multibody.constrained_dynamics.accuracy import fit_regularization
 from flexure.blocks.multibody.constrained_dynamics.projection import equation_row
 from flexure.blocks.multibody.constrained_dynamics.tree_dynamics import TreeDynamics
 from flexure.blocks.multibody.constraints.constraint import Condition, Constraint
+from flexure.blocks.multibody.constraints.frame_constraints import LoopJoint
 from flexure.blocks.multibody.constraints.switched_constraint import SwitchedConstraint
+from flexure.blocks.multibody.trees.kinematics import calc_accelerations
 from flexure.diagrams import scalars
 from flexure.diagrams.checks.errors import EvaluationError, quoted, warn
 from flexure.diagrams.contexts.context import Context
@@ -97,6 +100,27 @@ def calc_equations(tree: TreeDynamics, context: Any, *, modes: bool = False) -> 
             dtype=bool,
         ),
     )
+
+
+def dependent_rates(
+    tree: TreeDynamics, context: Any, free: npt.NDArray[np.intp]
+) -> npt.NDArray[np.float64]:
+    """Return the rates of all velocities with which equations stay met while free ones stay.
+
+    They solve J v̇ = -J̇ v, here for the velocities of the context.
+    """
+    placements, J = tree.placements(context), calc_equations(tree, context, modes=True).J
+    A = calc_accelerations(tree.topology, placements, tree.motions(context))
+    biases = [
+        (bias + sum(dot(rotate_spatial(placements[n].R_WB, F), A[n]) for n, F in forces.items()))
+        * (1.0 if condition.held is None else condition.held[k])
+        for condition in tree.conditions(context)
+        for k, (forces, bias) in enumerate(zip(condition.forces, condition.biases, strict=True))
+    ]
+    dependent = np.setdiff1d(np.flatnonzero(tree.constants.mobile_velocities(context)), free)
+    rates = np.zeros(tree.topology.num_velocities)
+    rates[dependent] = np.linalg.lstsq(J[:, dependent], -np.array(biases), rcond=None)[0]
+    return rates
 
 
 def _let_go(condition: Condition) -> Condition:
@@ -243,7 +267,7 @@ def close(tree: TreeDynamics, trial: Any, freedom: Freedom, tolerance: float) ->
     sizes: list[float] = []
     for iterations in range(_MAX_ITERATIONS):
         if _largest(equations.errors) <= tolerance:
-            return iterations
+            return None if _reversed(tree, trial) else iterations
         sizes.append(float(np.linalg.norm(equations.errors)))
         if iterations >= _PATIENCE and sizes[-1] > _PROGRESS * sizes[-1 - _PATIENCE]:
             return None
@@ -358,9 +382,14 @@ def open_constraints(tree: TreeDynamics, context: Any, tolerance: float) -> str:
     pairs: Sequence[tuple[float, Constraint]] = sorted(
         zip(errors, tree.constraints, strict=True), key=lambda pair: -pair[0]
     )
-    return ", ".join(
-        f"'{each.name}' by {error:.3g}" for error, each in pairs if not error <= tolerance
-    )
+    found = [f"'{each.name}' by {error:.3g}" for error, each in pairs if not error <= tolerance]
+    return ", ".join(found or _reversed(tree, context))
+
+
+def _reversed(tree: TreeDynamics, context: Any) -> list[str]:
+    """Return which loop joints are the wrong way round, in words."""
+    loops = (each for each in tree.constraints if isinstance(each, LoopJoint))
+    return [problem for each in loops if (problem := each.start_problem(context)) is not None]
 
 
 def _stays_open(

@@ -7,7 +7,10 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
+import numpy as np
+
 from flexure.blocks.math import shift_mass_properties
+from flexure.blocks.multibody.bodies.body_motion import Placement
 from flexure.blocks.multibody.bodies.inertia import SpatialInertia
 from flexure.blocks.multibody.bodies.solids import mass_properties
 from flexure.blocks.multibody.plants.plant import Plant
@@ -18,6 +21,7 @@ from flexure.blocks.multibody.trees.kinematics import calc_motions, calc_placeme
 from flexure.blocks.multibody.trees.tree_constants import (
     TreeConstants,
     declare_gravity,
+    declare_spin,
     declare_weight,
 )
 from flexure.blocks.multibody.trees.tree_inputs import Actuator
@@ -43,6 +47,7 @@ class PlantModel(LeafSystem):
             raise refusal(self, "a plant of rigid bodies", f"a flexible body in '{plant.label}'")
         self._require_motors(plant, flag(self, "underactuated", underactuated))
         self.gravity = declare_gravity(self, plant.gravity.default)
+        self.spin = plant.spin and declare_spin(self, plant.spin.default, ())
         self.positions = self.declare_vector_input("positions", self.topology.num_positions)
 
     def _require_motors(self, plant: Plant, underactuated: bool) -> None:
@@ -92,6 +97,17 @@ class PlantModel(LeafSystem):
     @abstractmethod
     def calc_forces(self, context: Any) -> Array:
         """Return the generalized forces along all velocities."""
+
+    def calc_weights(
+        self, context: Any, placements: Sequence[Placement], v: Array, inertias: Any
+    ) -> list[Array]:
+        """Return the weights of all bodies, with the forces of a world that spins."""
+        weights = energy.gravity_forces(inertias, self.gravity(context))
+        if self.spin is None:
+            return weights
+        motions = calc_motions(self.topology, placements, v, self.positions(context))
+        added = energy.frame_forces(placements, motions, inertias, self.spin(context))
+        return [weight + more for weight, more in zip(weights, added, strict=True)]
 
     def _calc_effort(self, part: slice, context: Any) -> Array:
         return self._forces(context)[part]
@@ -151,8 +167,9 @@ class InverseDynamics(PlantModel):
     -----
     The other parameters have the names that they have in the `MultibodyTree` of the plant, such as
     ``<body>_mass`` in kg, ``<body>_com`` in m, ``<body>_unit_inertia`` in m^2, ``<joint>_damping``,
-    ``<joint>_locked``, ``<motor>_gear_ratio`` and ``<motor>_rotor_inertia`` in kg m^2 or kg. A
-    joint that is locked here stands still, whatever the inputs say, and gets no force.
+    ``<joint>_locked``, ``<motor>_gear_ratio`` and ``<motor>_rotor_inertia`` in kg m^2 or kg, and
+    ``spin`` in rad/s of a world that spins, whose forces count as those of gravity. A joint that is
+    locked here stands still, whatever the inputs say, and gets no force.
 
     Force elements, such as springs and friction, are not part of the model; neither are limits of
     motors. What is known of such forces is subtracted from τ by a `Sum`. The effort is proportional
@@ -193,7 +210,7 @@ class InverseDynamics(PlantModel):
         placements = calc_placements(topology, q)
         motions = calc_motions(topology, placements, v, q)
         inertias = world_inertias(placements, constants.mass_properties(context))
-        weights = energy.gravity_forces(inertias, self.gravity(context))
+        weights = self.calc_weights(context, placements, v, inertias)
         tau = inverse_dynamics(topology, placements, motions, inertias, weights, vdot)
         rotors = constants.reflected_inertia(context) * vdot
         return mobile * (tau + rotors + constants.dampings(context) * v)
@@ -246,7 +263,8 @@ class GravityCompensation(PlantModel):
 
     Notes
     -----
-    The other parameters are ``<body>_mass`` in kg and ``<body>_com`` in m, for each body.
+    The other parameters are ``<body>_mass`` in kg and ``<body>_com`` in m, for each body, and
+    ``spin`` in rad/s of a world that spins, whose centrifugal forces count as those of gravity.
 
     Examples
     --------
@@ -277,12 +295,13 @@ class GravityCompensation(PlantModel):
     def calc_forces(self, context: Any) -> Array:
         """Return τ."""
         placements = calc_placements(self.topology, self.positions(context))
+        still = np.zeros(self.topology.num_velocities)
         masses = [
             mass_properties(mass(context), com(context), unit_inertia)
             for mass, com, unit_inertia in self._weights
         ]
         inertias = world_inertias(placements, masses)
-        weights = energy.gravity_forces(inertias, self.gravity(context))
+        weights = self.calc_weights(context, placements, still, inertias)
         return -generalized_forces(self.topology, placements, dict(enumerate(weights)))
 
 

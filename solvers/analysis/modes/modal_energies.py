@@ -7,6 +7,7 @@ its stiffness and its damping in the mode are
 
 The first is read from the element's own conservative power P(q, v) = f(q) v: with the velocity
 v = φ, the derivative of P along φ is φᵀ (∂f/∂θ) φ, exact and with all that an initial load does.
+In loops, it includes P(q, v̇) with the rates v̇ by which constraints turn the motion, J v̇ = -J̇ φ.
 The second is the derivative of its forces by the velocities that it feels, times these.
 """
 
@@ -18,10 +19,13 @@ import numpy as np
 
 from flexure.blocks.math import kinetic_energy
 from flexure.blocks.multibody import BodyForceElement, ForceElement
+from flexure.blocks.multibody.loop_closure.closing import dependent_rates
 from flexure.blocks.multibody.trees.coupled_articulation import coupled_energy
+from flexure.blocks.multibody.trees.inverse_dynamics import generalized_forces
 from flexure.blocks.multibody.trees.kinematics import calc_motions
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.contexts.value_places import Place
+from flexure.diagrams.values.arrays import FloatArray
 from flexure.solvers.analysis.equations.equations import Equations
 from flexure.solvers.analysis.forces_at_rest.static_coordinates import path_in_plant
 from flexure.solvers.analysis.modes.minimal_coordinates import MinimalCoordinates, TreeMotion
@@ -109,9 +113,33 @@ class ModalEnergies:
         shape = branch.shape[self._displacements]
         found = np.zeros(len(self._elements) + len(self._weights))
         for part in (shape.real, shape.imag):
+            moved = self._positions @ part + self._bending(part)
             slopes = self._powers.jacobian(self._point + self._velocities @ part)
-            found -= slopes[len(self._point) :] @ self._positions @ part
+            found -= slopes[len(self._point) :] @ moved
         return dict(zip([*self._elements, *self._weights], found.tolist(), strict=True))
+
+    def _bending(self, shape: FloatArray) -> FloatArray:
+        """Return the rates of velocities with which constraints stay met while a shape goes on."""
+        moving, found = self._context.clone(), np.zeros(len(self._point))
+        moving.continuous_state = self._point + self._velocities @ shape
+        for motion in self._trees:
+            if motion.tree.constraints:
+                leaf = moving.find_leaf(motion.tree)
+                first = leaf.x_slice.start + motion.tree.topology.num_positions
+                rates = dependent_rates(motion.tree, leaf, motion.free)
+                found[first : first + len(rates)] = rates
+        return found
+
+    def _coriolis(self, motion: TreeMotion, branch: Branch) -> complex:
+        """Return the damping of Coriolis forces G v in a mode, -φᴴ G φ with G = -Gᵀ."""
+        v = motion.velocities @ branch.shape[motion.displacements]
+        tree, forces = motion.tree, []
+        leaf = self._context.clone().find_leaf(tree)
+        for rates in (np.zeros(len(v)), v.imag):
+            tree.state.set(leaf, np.concatenate([tree.q(leaf), rates]))
+            weights = dict(enumerate(tree.gravity_forces(leaf)))
+            forces.append(generalized_forces(tree.topology, tree.placements(leaf), weights))
+        return complex(0.0, -2.0 * v.real @ (forces[1] - forces[0]))
 
     def _dampings(self, branch: Branch) -> dict[str, complex]:
         """Return the damping of each element and joint in a mode."""
@@ -122,6 +150,8 @@ class ModalEnergies:
         }
         for motion in self._trees:
             leaf = self._context.find_leaf(motion.tree)
+            if motion.tree.spin is not None:  # Coriolis forces do no work, and are none of these
+                found[path_in_plant(motion.tree, "spin")] = self._coriolis(motion, branch)
             constants = np.asarray(motion.tree.constants.dampings(leaf), dtype=float)
             squares = np.abs(motion.velocities @ branch.shape[motion.displacements]) ** 2
             for joint in motion.tree.joints:

@@ -210,12 +210,18 @@ def _state_of(thing: Any) -> Any:
     made: list[Any] = [*reduced, None, None, None]
     make, arguments, state, items, entries = made[:5]
     if isinstance(state, dict):
-        state = {
-            name: value
-            for name, value in state.items()
-            if not isinstance(getattr(type(thing), str(name), None), _COMPUTED_ONCE)
-        }
+        state = _made_with(thing, state)
     return [make, arguments, state, list(items or ()), list(entries or ())]
+
+
+def _made_with(thing: Any, state: Mapping[Any, Any]) -> dict[Any, Any]:
+    """Return attributes of an object without those that are computed once, when they are needed."""
+    kind = type(thing)
+    return {
+        name: value
+        for name, value in state.items()
+        if not isinstance(getattr(kind, str(name), None), _COMPUTED_ONCE)
+    }
 
 
 class Entry(NamedTuple):
@@ -261,7 +267,7 @@ def _print(prints: Fingerprints, leaf: LeafSystem) -> str:
         [(port.name, port.size) for port in leaf.input_ports],
         [(each.name, each.size, each.calc) for each in (*leaf.output_ports, *leaf.cache_entries)],
         list(leaf.events),
-        {name: value for name, value in vars(leaf).items() if name not in passed_over},
+        {k: v for k, v in _made_with(leaf, vars(leaf)).items() if k not in passed_over},
     )
 
 

@@ -162,6 +162,7 @@ LINKS = f"""
         ('<connect name="e" body1="loose" body2="crank" anchor="0.1 0.2 -1"/>', LoopJoint, 3),
         ('<weld name="e" body1="crank" body2="loose"/>', LoopJoint, 6),
         ('<weld name="e" body1="loose"/>', LoopJoint, 6),
+        ('<weld name="e" body1="crank" body2="loose" anchor="0.1 0.2 0.3"/>', LoopJoint, 6),
         ('<joint name="e" joint1="c" joint2="r" polycoef="0.1 -2 0 0 0"/>', GearPair, 1),
         ('<joint name="e" joint1="c" polycoef="0.1 0 0 0 0"/>', Coupling, 1),
         (

@@ -238,7 +238,7 @@ def test_drake_computes_the_same_motion_of_a_saved_plant(tmp_path: Path) -> None
 
 
 def test_what_formats_cannot_hold_is_listed_or_refused(tmp_path: Path) -> None:
-    builder = fx.PlantBuilder("bench")
+    builder = fx.PlantBuilder("bench", spin=(0.0, 0.0, 2.0))
     bodies = [builder.add_body(f"b{k}", SOLID) for k in range(3)]
     pivots = [
         builder.add_joint(fx.RevoluteJoint(f"p{k}", builder.world, body, axis=(0, 1, 0)))
@@ -255,7 +255,7 @@ def test_what_formats_cannot_hold_is_listed_or_refused(tmp_path: Path) -> None:
     builder.add_external_force("push", bodies[2])
     builder.add_shape(bodies[0], fx.BodyShape.tube(inner_radius=1, outer_radius=2, length=3))
     plant = builder.build()
-    both = ("'stop'", "'sum'", "'push'", "tube", "the velocity of joint 'p0'", "joint 'p1'")
+    both = ("'stop'", "'sum'", "'push'", "tube", "the velocity of joint 'p0'", "joint 'p1'", "spin")
     for form, more in (("sdf", ("'p0' starts", "motor 'drive'")), ("mjcf", ())):
         with pytest.warns(UserWarning, match=f"{form.upper()} cannot hold all of 'bench'"):
             listed = "\n".join(SAVE[form](plant, tmp_path / form))

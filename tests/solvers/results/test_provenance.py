@@ -6,8 +6,11 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Callable
+from functools import cached_property
 from typing import Any
 
+import numpy as np
 import pytest
 
 import flexure as fx
@@ -134,3 +137,28 @@ def test_another_geometry_of_a_mechanism_shows() -> None:
 
     assert not differences(model(0.1), model(0.1))
     assert differences(model(0.1), model(0.2))
+
+
+class Tabulated(fx.LeafSystem):
+    """A block with a table that is made when it is needed."""
+
+    @cached_property
+    def table(self) -> Any:
+        return np.array([2.0, 3.0])
+
+
+def stopped() -> fx.Plant:
+    builder = fx.PlantBuilder("dropped")
+    stone = builder.add_body("stone", fx.SpatialInertia.point_mass(1.0))
+    fall = builder.add_joint(fx.PrismaticJoint("fall", builder.world, stone, axis=(0, 0, 1)))
+    builder.add_constraint(fx.RigidStop("ground", fall, lower=-0.1, restitution=0.5))
+    return builder.build()
+
+
+@pytest.mark.parametrize("make", [lambda: Tabulated("block"), stopped])
+def test_a_model_that_was_used_stays_what_it_is(make: Callable[[], fx.System]) -> None:
+    system = make()
+    before = of_model(system.create_default_context())
+    fx.simulate(system, 0.01)
+    getattr(system, "table", None)
+    assert of_model(system.create_default_context()) == before

@@ -40,6 +40,28 @@ def test_nothing_begins_with_an_open_loop(reading: str) -> None:
         READINGS[reading](linkage, context)
 
 
+@pytest.mark.parametrize("kind", [fx.WeldJoint, fx.PrismaticJoint, fx.RevoluteJoint])
+def test_loops_do_not_close_the_wrong_way_round(kind: Callable[..., Any]) -> None:
+    """Cosines are zero as well where a weld is turned by half a turn, or an axis is opposite."""
+    builder = fx.PlantBuilder("crate")
+    crate = builder.add_body("crate", fx.SpatialInertia.solid_box(2.0, size=(0.3, 0.2, 0.1)))
+    free = builder.add_joint(fx.QuaternionFloatingJoint("free", builder.world, crate))
+    axis = {} if kind is fx.WeldJoint else {"axis": (0, 0, 1)}
+    builder.add_loop_joint(kind("tie", builder.world, crate, **axis))
+    plant = builder.build()
+    context = plant.create_default_context()
+    free.positions.set(context, [0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0])
+    with pytest.raises(EvaluationError, match="found 'tie' the wrong way round"):
+        fx.simulate(plant, 0.01, context=context)
+    for angle in (1.8, 2.1):
+        turn = fx.rotations.quaternion_from_axis_angle(np.array([0.6, 0.8, 0.0]), angle)
+        free.positions.set(context, [*turn, 0.1, 0.2, -0.1])
+        plant.assemble(context)
+        R = crate.pose(context).R
+        upright = R if kind is fx.RevoluteJoint else np.trace(R) / 3.0 * np.ones((3, 3))
+        assert upright[2, 2] == pytest.approx(1.0, abs=1e-9)
+
+
 def test_velocities_that_open_a_loop_are_refused_and_fit_after_assembly() -> None:
     linkage, context = four_bar()
     linkage.joint("shaft").velocities.set(context, [2.0])

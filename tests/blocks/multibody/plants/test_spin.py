@@ -75,6 +75,26 @@ def test_motions_are_those_on_a_hub_that_turns_steadily(looped: bool) -> None:
         assert np.ptp(result["kinetic_energy"]) > 1.0
 
 
+def test_models_of_plants_spin_as_well() -> None:
+    plant, rng = arm(True), np.random.default_rng(3)
+    context, speed = plant.create_default_context(), (1.0, 2.0, SPIN)
+    plant.set_positions(context, 0.2 * rng.normal(size=4))
+    plant.set_velocities(context, rng.normal(size=4))
+    context.set("tree.spin", speed)
+    for block, wanted in (
+        (fx.InverseDynamics("model", plant), rng.normal(size=4)),
+        (fx.GravityCompensation("model", plant), np.zeros(4)),
+    ):
+        own = block.create_default_context()
+        own.set("spin", speed)
+        if not wanted.any():
+            plant.set_velocities(context, np.zeros(4))
+        for port in block.input_ports:
+            port.fix(own, wanted if port.name == "accelerations" else context.get(port.name))
+        context.set("generalized_force", block.generalized_force.eval(own))
+        np.testing.assert_allclose(plant.calc_vdot(context), wanted, atol=1e-9)
+
+
 def test_a_governor_rises_where_gravity_gives_way() -> None:
     length, spin = 0.5, 6.0
     builder = fx.PlantBuilder("governor", spin=(0.0, 0.0, 0.0))

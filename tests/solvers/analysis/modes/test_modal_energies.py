@@ -127,6 +127,35 @@ def test_a_controller_counts_as_the_spring_and_the_damper_that_it_is() -> None:
     )
 
 
+def test_a_loop_turns_loads_into_stiffness() -> None:
+    """A rod holds a mass that hangs beside a spring: gravity is a spring of m g/l."""
+    builder = fx.PlantBuilder("swing", gravity=(0.0, -9.81, 0.0))
+    mass = builder.add_body("mass", fx.SpatialInertia.solid_box(2.0, size=(0.1, 0.1, 0.1)))
+    plane = builder.add_joint(fx.PlanarJoint("plane", builder.world, mass))
+    plane.default_pose = np.eye(3), (0.0, -0.5, 0.0)
+    origin = (0.0, 0.0, 0.0)
+    rod = fx.constraints.DistanceConstraint("rod", builder.world, origin, mass, origin, 0.5)
+    builder.add_constraint(rod)
+    spring = fx.JointSpring("spring", plane, stiffness=(60.76, 0.0, 1.0))
+    builder.add_force_element(spring)
+    swing = fx.modes(builder.build())[0]
+    assert swing.frequency == pytest.approx(5.0 * np.sqrt(2.0) / (2.0 * np.pi))
+    assert swing.strain_energy == pytest.approx({"spring": 0.6076, "gravity": 0.3924})
+
+
+def test_coriolis_forces_are_no_inputs() -> None:
+    """In a world that spins by 2 rad/s, springs of 5 rad/s have 3 and 7 rad/s."""
+    builder = fx.PlantBuilder("table", gravity=(0.0, 0.0, 0.0), spin=(0.0, 0.0, 2.0))
+    puck = builder.add_body("puck", fx.SpatialInertia.solid_sphere(1.0, radius=0.1))
+    plane = builder.add_joint(fx.PlanarJoint("plane", builder.world, puck))
+    stiffness = (25.0, 25.0, 1.0)
+    builder.add_force_element(fx.JointSpring("spring", plane, stiffness=stiffness))
+    modes = fx.modes(builder.build())
+    for mode in (modes[0], modes[1]):
+        assert mode.strain_energy == pytest.approx({"spring": 25.0 / 29.0, "gravity": -4.0 / 29.0})
+        assert mode.dissipated_energy == {}
+
+
 def test_friction_counts_with_its_slope_at_rest() -> None:
     builder = fx.PlantBuilder("cart", gravity=(0.0, 0.0, 0.0))
     body = builder.add_body("body", fx.SpatialInertia.point_mass(2.0))
