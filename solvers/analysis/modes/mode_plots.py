@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -164,21 +164,28 @@ class Shape:
         return float(1.0 / reach)
 
 
-def plot_mode_shape(
-    modes: Modes,
-    index: int,
+class HasShapes(Protocol):
+    """Results whose entries are shapes of mechanisms: modes, or critical loads."""
+
+    def _shape_of(self, index: int, plant: Plant | None, verb: str = "show") -> Shape:
+        """Return the shape of an entry; ``verb`` is what is done with it, for errors."""
+
+
+def plot_shape(
+    found: HasShapes,
+    index: int = 0,
     plant: Plant | None = None,
     *,
     view: View = "auto",
     ax: Axes | None = None,
     path: str | Path | None = None,
 ) -> Axes:
-    """Draw a mode shape on the mechanism, over its equilibrium.
+    """Draw a shape of a plant over the state that it moves about.
 
     Parameters
     ----------
     index : int
-        Number of the mode.
+        Number of the mode, or of the critical load.
     plant : Plant, optional
         The plant; it may be omitted when the system is one or contains exactly one.
     view, ax, path
@@ -191,34 +198,33 @@ def plot_mode_shape(
     Raises
     ------
     ValueRefusedError
-        When there is no such mode, or it does not move the plant.
+        When there is no such shape, or it does not move the plant.
     UnknownNameError
         When there is no plant, or it is not clear which one is meant.
 
     Notes
     -----
-    The amplitude is as in `animate`. Where points do not move in step, what is drawn is the moment
-    at which the phase of the mode is zero.
+    The amplitude is as in ``animate``. Where the points of a mode do not move in step, what is
+    drawn is the moment at which its phase is zero.
     """
-    attempt = f"Cannot draw a mode of '{modes.system.label}'"
-    return mode_shape(modes, modes[index], plant, attempt).plot(view=view, ax=ax, path=path)
+    return found._shape_of(index, plant, "draw").plot(view=view, ax=ax, path=path)
 
 
-def animate_mode(
-    modes: Modes,
-    index: int,
+def animate_shape(
+    found: HasShapes,
+    index: int = 0,
     plant: Plant | None = None,
     *,
     path: str | Path | None = None,
     view: View = "auto",
     fps: int = 25,
 ) -> FuncAnimation:
-    """Animate a mode shape of a plant.
+    """Animate a shape of a plant about the state that it moves about.
 
     Parameters
     ----------
     index : int
-        Number of the mode.
+        Number of the mode, or of the critical load.
     plant : Plant, optional
         The plant; it may be omitted when the system is one or contains exactly one.
     path : str or Path, optional
@@ -235,22 +241,16 @@ def animate_mode(
     Raises
     ------
     ValueRefusedError
-        When there is no such mode, or it does not move the plant.
+        When there is no such shape, or it does not move the plant.
     UnknownNameError
         When there is no plant, or it is not clear which one is meant.
 
     Notes
     -----
-    Every mode takes two seconds for one period and keeps its amplitude, which is chosen so that
+    Every shape takes two seconds for one period and keeps its amplitude, which is chosen so that
     it can be seen: about an eighth of the size of the mechanism.
     """
-    attempt = f"Cannot animate a mode of '{modes.system.label}'"
-    return mode_shape(modes, modes[index], plant, attempt).animate(path=path, view=view, fps=fps)
-
-
-def shape_of_mode(modes: Modes, index: int, plant: Plant) -> Shape:
-    """Return the shape of a mode for a page."""
-    return mode_shape(modes, modes[index], plant, f"Cannot show a mode of '{modes.system.label}'")
+    return found._shape_of(index, plant, "animate").animate(path=path, view=view, fps=fps)
 
 
 def mode_shape(modes: Modes, mode: Mode, plant: Plant | None, attempt: str) -> Shape:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from flexure.blocks import Plant
 from flexure.diagrams.checks.arguments import is_whole, require
 from flexure.diagrams.checks.errors import EvaluationError, ValueRefusedError, warn
 from flexure.diagrams.concurrency.one_thread import in_one_thread
@@ -31,6 +32,7 @@ from flexure.solvers.analysis.modes.spectrum import Branch, ComplexArray, branch
 
 if TYPE_CHECKING:
     from flexure.solvers.analysis.modes import mode_plots
+    from flexure.solvers.analysis.modes.mode_plots import Shape
 else:
     mode_plots = Deferred("flexure.solvers.analysis.modes.mode_plots")
 
@@ -287,9 +289,14 @@ class Modes(Answer):
         return Table(_ENERGY_COLUMNS, rows)
 
     plot = mode_plots.plot_modes
-    plot_mechanism = mode_plots.plot_mode_shape
-    animate = mode_plots.animate_mode
-    _shape_of = mode_plots.shape_of_mode
+    plot_mechanism = mode_plots.plot_shape
+    animate = mode_plots.animate_shape
+
+    def _shape_of(self, index: int, plant: Plant | None, verb: str = "show") -> Shape:
+        from flexure.solvers.analysis.modes.mode_plots import mode_shape
+
+        attempt = f"Cannot {verb} a mode of '{self.system.label}'"
+        return mode_shape(self, self[index], plant, attempt)
 
     def _pieces(self) -> Iterator[str]:
         yield heading("Modes", self.system.label, self.how)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,6 +17,7 @@ from flexure.diagrams.concurrency.one_thread import in_one_thread
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.contexts.root_contexts import start_context
 from flexure.diagrams.interface.html import heading
+from flexure.diagrams.interface.lazy_names import Deferred
 from flexure.diagrams.interface.option_names import answers_other_words
 from flexure.diagrams.interface.result_classes import Answer
 from flexure.diagrams.systems.system import System, require_system
@@ -32,11 +32,10 @@ from flexure.solvers.analysis.statics.critical_states import Critical, CriticalS
 from flexure.solvers.analysis.statics.nearby_equilibrium import motion_in_words, settle
 
 if TYPE_CHECKING:
-    from matplotlib.animation import FuncAnimation
-    from matplotlib.axes import Axes
-
+    from flexure.solvers.analysis.modes import mode_plots
     from flexure.solvers.analysis.modes.mode_plots import Shape
-    from flexure.solvers.results.mechanisms.camera import View
+else:
+    mode_plots = Deferred("flexure.solvers.analysis.modes.mode_plots")
 
 _EQUAL = 1e-6  # relative distance of factors that are one
 _SAME = 0.999  # resemblance of shapes that are one
@@ -168,82 +167,11 @@ class Buckling(Answer):
         ]
         return Table(("factor", "linear_factor", "kind", "moves"), rows)
 
-    def plot(
-        self,
-        index: int = 0,
-        plant: Plant | None = None,
-        *,
-        view: View = "auto",
-        ax: Axes | None = None,
-        path: str | Path | None = None,
-    ) -> Axes:
-        """Draw a buckling shape on the mechanism, over the critical state.
+    plot = mode_plots.plot_shape
+    animate = mode_plots.animate_shape
 
-        Parameters
-        ----------
-        index : int
-            Number of the critical load.
-        plant : Plant, optional
-            The plant; it may be omitted when the system is one or contains exactly one.
-        view, ax, path
-            As in `plot_mechanism`.
-
-        Returns
-        -------
-        matplotlib.axes.Axes
-
-        Raises
-        ------
-        ValueRefusedError
-            When there is no such critical load, or its shape does not move the plant.
-        UnknownNameError
-            When there is no plant, or it is not clear which one is meant.
-
-        Notes
-        -----
-        The amplitude is chosen so that the shape can be seen: about an eighth of the size of the
-        mechanism.
-        """
-        attempt = f"Cannot draw a buckling shape of '{self.context.system.label}'"
-        return buckling_shape(self[index], plant, attempt).plot(view=view, ax=ax, path=path)
-
-    def animate(
-        self,
-        index: int = 0,
-        plant: Plant | None = None,
-        *,
-        path: str | Path | None = None,
-        view: View = "auto",
-        fps: int = 25,
-    ) -> FuncAnimation:
-        """Animate a buckling shape about the critical state.
-
-        Parameters
-        ----------
-        index : int
-            Number of the critical load.
-        plant : Plant, optional
-            The plant; it may be omitted when the system is one or contains exactly one.
-        path, view, fps
-            As in `animate`.
-
-        Returns
-        -------
-        matplotlib.animation.FuncAnimation
-
-        Raises
-        ------
-        ValueRefusedError
-            When there is no such critical load, or its shape does not move the plant.
-        UnknownNameError
-            When there is no plant, or it is not clear which one is meant.
-        """
-        attempt = f"Cannot animate a buckling shape of '{self.context.system.label}'"
-        return buckling_shape(self[index], plant, attempt).animate(path=path, view=view, fps=fps)
-
-    def _shape_of(self, index: int, plant: Plant) -> Shape:
-        """Return the shape of a critical load for a page."""
-        attempt = f"Cannot show a buckling shape of '{self.context.system.label}'"
+    def _shape_of(self, index: int, plant: Plant | None, verb: str = "show") -> Shape:
+        attempt = f"Cannot {verb} a buckling shape of '{self.context.system.label}'"
         return buckling_shape(self[index], plant, attempt)
 
     def _pieces(self) -> Iterator[str]:
