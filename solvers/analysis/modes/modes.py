@@ -19,7 +19,7 @@ from flexure.diagrams.contexts.root_contexts import start_context
 from flexure.diagrams.contexts.updates import require_start
 from flexure.diagrams.interface.html import heading, note
 from flexure.diagrams.interface.lazy_names import Deferred
-from flexure.diagrams.interface.result_classes import Answer
+from flexure.diagrams.interface.result_classes import Answer, Entries
 from flexure.diagrams.systems.system import System, require_system
 from flexure.diagrams.values.arrays import FloatArray
 from flexure.diagrams.values.tables import Table
@@ -170,7 +170,7 @@ class Mode:
         return f"<Mode: {text}, time constant{plural} {constants}>"
 
 
-class Modes(Answer):
+class Modes(Entries[Mode], Answer):
     """The modes of a system around one context: a sequence of `Mode` objects.
 
     Free motions come first, then integrators, then the others by their natural frequencies.
@@ -218,7 +218,7 @@ class Modes(Answer):
         self.branches = found
         self.how = how
         self.notes = linear_notes(context.leaves())
-        self._modes = tuple(self._mode(branch) for branch in found)
+        self._entries = tuple(self._mode(branch) for branch in found)
 
     def _mode(self, branch: Branch) -> Mode:
         shape: dict[str, complex] = {}
@@ -228,15 +228,9 @@ class Modes(Answer):
         vector = outwards @ branch.shape.real + 1j * (outwards @ branch.shape.imag)
         return Mode(branch.kind, branch.poles, shape, vector, branch, self)
 
-    def __len__(self) -> int:
-        return len(self._modes)
-
-    def __iter__(self) -> Iterator[Mode]:
-        return iter(self._modes)
-
     def __getitem__(self, index: int) -> Mode:
         attempt = f"Cannot find a mode of '{self.system.label}'"
-        return self._modes[checked_number(index, len(self), "modes", attempt)]
+        return self._entries[checked_number(index, len(self), "modes", attempt)]
 
     @property
     def frequencies(self) -> FloatArray:

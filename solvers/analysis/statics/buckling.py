@@ -19,7 +19,7 @@ from flexure.diagrams.contexts.root_contexts import start_context
 from flexure.diagrams.interface.html import heading
 from flexure.diagrams.interface.lazy_names import Deferred
 from flexure.diagrams.interface.option_names import answers_other_words
-from flexure.diagrams.interface.result_classes import Answer
+from flexure.diagrams.interface.result_classes import Answer, Entries
 from flexure.diagrams.systems.system import System, require_system
 from flexure.diagrams.values.arrays import FloatArray, as_number, check_bounds
 from flexure.diagrams.values.tables import Table
@@ -90,7 +90,7 @@ class CriticalLoad:
         return f"<CriticalLoad: {self.factor:.6g}, {self.kind}, {shape}>"
 
 
-class Buckling(Answer):
+class Buckling(Entries[CriticalLoad], Answer):
     """Critical factors of a load: a sequence of `CriticalLoad`, made by `buckling`.
 
     Factors of the smallest magnitude come first.
@@ -132,17 +132,11 @@ class Buckling(Answer):
         self.context = context
         self.loads = loads
         self.how = how
-        self._found = found
-
-    def __len__(self) -> int:
-        return len(self._found)
-
-    def __iter__(self) -> Iterator[CriticalLoad]:
-        return iter(self._found)
+        self._entries = found
 
     def __getitem__(self, index: int) -> CriticalLoad:
         attempt = f"Cannot find a critical load of '{self.context.system.label}'"
-        return self._found[checked_number(index, len(self), "critical loads", attempt)]
+        return self._entries[checked_number(index, len(self), "critical loads", attempt)]
 
     @property
     def factors(self) -> FloatArray:

@@ -21,6 +21,7 @@ from flexure.diagrams.drawing.formats.new_figures import new_figure, saved
 from flexure.diagrams.drawing.formats.style import GREY, labelled, name_axis, style_of, tidy
 from flexure.diagrams.interface.html import Shown, heading
 from flexure.diagrams.interface.option_names import answers_other_words
+from flexure.diagrams.interface.result_classes import Entries
 from flexure.diagrams.systems.system import System, require_system
 from flexure.diagrams.values.arrays import FloatArray
 from flexure.diagrams.values.tables import Table
@@ -46,7 +47,7 @@ _KINDS = ((slice(0, 3), "rotation"), (slice(3, 6), "translation"))
 _NOISE = 1e-13  # of the largest motion, which a table shows as none
 
 
-class StiffnessTrack(Shown):
+class StiffnessTrack(Entries[Stiffness], Shown):
     """The stiffness of a mechanism at a frame along a path of equilibria.
 
     Attributes
@@ -87,14 +88,8 @@ class StiffnessTrack(Shown):
     ) -> None:
         self.system = system
         self.values = dict(values)
-        self.stiffnesses = tuple(found)
+        self.stiffnesses = self._entries = tuple(found)
         self.motions = np.array([_moved(found[since], each) for each in found])
-
-    def __len__(self) -> int:
-        return len(self.stiffnesses)
-
-    def __iter__(self) -> Iterator[Stiffness]:
-        return iter(self.stiffnesses)
 
     @property
     def compliances(self) -> FloatArray:
