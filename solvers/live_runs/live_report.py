@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from flexure.diagrams.checks.arguments import check_axes
 from flexure.diagrams.checks.errors import ValueRefusedError
 from flexure.diagrams.drawing.formats.new_figures import axes_or_new, saved
-from flexure.diagrams.drawing.formats.style import BLUE, ORANGE, check_file, name_axis, tidy
+from flexure.diagrams.drawing.formats.style import BLUE, ORANGE, check_target, name_axis, tidy
 from flexure.diagrams.interface.result_classes import Answer
 from flexure.diagrams.values.tables import Table
 from flexure.solvers.live_runs.connections.channels import Channel
@@ -250,8 +249,7 @@ class LiveReport(Answer):
         matplotlib.axes.Axes
         """
         attempt = "Cannot plot a live run"
-        check_axes(ax, attempt)
-        check_file(path, attempt)
+        check_target(ax, path, attempt)
         ax = axes_or_new(ax)
         for durations, name, color in (
             (self.jitter, "begins late", BLUE),

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from flexure.blocks import Plant
-from flexure.diagrams.checks.arguments import check_axes, require
+from flexure.diagrams.checks.arguments import require
 from flexure.diagrams.checks.errors import ValueRefusedError
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.drawing.formats.new_figures import new_figure, saved
@@ -22,7 +22,7 @@ from flexure.diagrams.drawing.formats.style import (
     ORANGE,
     PALE,
     RED,
-    check_file,
+    check_target,
     tidy,
 )
 from flexure.diagrams.values.arrays import FloatArray, bounded
@@ -133,8 +133,7 @@ class Shape:
 
     def plot(self, *, view: View, ax: Axes | None, path: str | Path | None) -> Axes:
         """Draw the shape over the state that it moves about."""
-        check_axes(ax, self.attempt)
-        check_file(path, self.attempt)
+        check_target(ax, path, self.attempt)
         return drawn(self._seen(np.array([0.0, 1.0])), ax, path, view=view)
 
     def _seen(self, turns: npt.NDArray[np.complexfloating | np.floating]) -> Motion:

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from flexure.diagrams.checks.arguments import check_axes, require
+from flexure.diagrams.checks.arguments import require
 from flexure.diagrams.checks.errors import EvaluationError
 from flexure.diagrams.drawing.formats.new_figures import axes_or_new, saved
-from flexure.diagrams.drawing.formats.style import BLUE, GREY, check_file, tidy
+from flexure.diagrams.drawing.formats.style import BLUE, GREY, check_target, tidy
 from flexure.diagrams.interface.result_classes import Answer
 from flexure.diagrams.values.arrays import FloatArray, as_number, bounded
 from flexure.solvers.design.estimators.sampled_filter import SampledFilter
@@ -99,8 +99,7 @@ class FilterConsistency(Answer):
         from scipy.stats import chi2
 
         attempt = "Cannot draw the consistency of a filter"
-        check_axes(ax, attempt)
-        check_file(path, attempt)
+        check_target(ax, path, attempt)
         ax = axes_or_new(ax, figsize=(8.0, 3.6))
         ax.plot(self.times, self.nis, ".", color=BLUE, markersize=4, label="NIS")
         rest = 0.5 * (1.0 - self.confidence)

@@ -12,12 +12,12 @@ import numpy as np
 import numpy.typing as npt
 
 from flexure.blocks.signals.waveforms import Sine
-from flexure.diagrams.checks.arguments import check_axes, require
+from flexure.diagrams.checks.arguments import require
 from flexure.diagrams.checks.errors import EvaluationError, ValueRefusedError, quoted
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.contexts.root_contexts import start_context
 from flexure.diagrams.drawing.formats.new_figures import axes_or_new, saved
-from flexure.diagrams.drawing.formats.style import COLORS, check_file, tidy
+from flexure.diagrams.drawing.formats.style import COLORS, check_target, tidy
 from flexure.diagrams.interface.option_names import answers_other_words
 from flexure.diagrams.interface.result_classes import Answer
 from flexure.diagrams.systems.copying import detached
@@ -94,8 +94,7 @@ class DescribingFunction(Answer):
         -------
         matplotlib.axes.Axes
         """
-        check_axes(ax, "Cannot draw a describing function")
-        check_file(path, "Cannot draw a describing function")
+        check_target(ax, path, "Cannot draw a describing function")
         ax = axes_or_new(ax, figsize=(8.0, 4.2))
         ax.plot(self.amplitudes, np.abs(self.gains), color=COLORS[0], label="|N|")
         ax.set_xlabel("amplitude")

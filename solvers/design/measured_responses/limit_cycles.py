@@ -15,12 +15,12 @@ import numpy as np
 import numpy.typing as npt
 
 from flexure.blocks.signals.nonlinear import Relay
-from flexure.diagrams.checks.arguments import check_axes, flag, require
+from flexure.diagrams.checks.arguments import flag, require
 from flexure.diagrams.checks.errors import EvaluationError
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.contexts.root_contexts import start_context
 from flexure.diagrams.drawing.formats.new_figures import axes_or_new, saved
-from flexure.diagrams.drawing.formats.style import COLORS, check_file, tidy
+from flexure.diagrams.drawing.formats.style import COLORS, check_target, tidy
 from flexure.diagrams.interface.option_names import answers_other_words
 from flexure.diagrams.interface.result_classes import Answer
 from flexure.diagrams.systems.diagram import Diagram
@@ -112,8 +112,7 @@ class LimitCycles(Answer):
         matplotlib.axes.Axes
         """
         attempt = "Cannot draw limit cycles"
-        check_axes(ax, attempt)
-        check_file(path, attempt)
+        check_target(ax, path, attempt)
         ax = axes_or_new(ax, figsize=(7.0, 6.0))
         gains = self.describing_function.gains
         inverse = -1.0 / gains[gains != 0.0]

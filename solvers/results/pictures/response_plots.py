@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from flexure.diagrams.checks.arguments import check_axes
 from flexure.diagrams.drawing.formats.new_figures import axes_or_new, saved
-from flexure.diagrams.drawing.formats.style import BLUE, GREY, ORANGE, check_file, name_axis, tidy
+from flexure.diagrams.drawing.formats.style import BLUE, GREY, ORANGE, check_target, name_axis, tidy
 from flexure.solvers.results.pictures.free_labels import Label, place_labels
 
 if TYPE_CHECKING:
@@ -116,8 +115,7 @@ def plot_disturbance(
 
 def _axes(ax: Axes | None, path: str | Path | None, attempt: str) -> Axes:
     """Return where to plot."""
-    check_axes(ax, attempt)
-    check_file(path, attempt)
+    check_target(ax, path, attempt)
     return axes_or_new(ax, figsize=(8.0, 4.8))
 
 

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from flexure.diagrams.checks.arguments import check_axes, count_of, one_of
+from flexure.diagrams.checks.arguments import count_of, one_of
 from flexure.diagrams.checks.errors import ValueRefusedError
 from flexure.diagrams.contexts.value_places import path_of
 from flexure.diagrams.drawing.formats.new_figures import axes_or_new, saved
-from flexure.diagrams.drawing.formats.style import BLUE, ORANGE, check_file, name_axis, tidy
+from flexure.diagrams.drawing.formats.style import BLUE, ORANGE, check_target, name_axis, tidy
 from flexure.diagrams.interface.option_names import answers_other_words
 from flexure.diagrams.interface.result_classes import Answer
 from flexure.diagrams.values.arrays import FloatArray, as_number
@@ -95,8 +95,7 @@ class Spectrum(Answer):
         matplotlib.axes.Axes
         """
         attempt = f"Cannot plot the spectrum of '{self.name}'"
-        check_axes(ax, attempt)
-        check_file(path, attempt)
+        check_target(ax, path, attempt)
         ax = axes_or_new(ax, figsize=(8.0, 4.4))
         frequency, values = self.frequency[1:], self.values[1:]
         lines = ax.plot(frequency, values, color=BLUE, linewidth=1.4)
