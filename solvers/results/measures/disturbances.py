@@ -329,13 +329,18 @@ def record_disturbance(
     result: SimulationResult,
     signal: Signal,
     *,
-    at: float,
-    target: float | None,
-    band: float,
-    tolerance: float | None,
-    control: Signal | None,
+    at: float | None = None,
+    target: float | None = None,
+    band: float = BAND,
+    tolerance: float | None = None,
+    control: Signal | None = None,
 ) -> DisturbanceResponse:
-    """Return a signal of a simulation as a response to a disturbance."""
+    """Return a signal as the response to a disturbance, ready to be plotted.
+
+    Options are those of `disturbance_info`.
+    """
+    at, asked = result.find_step(signal, at, disturbs=True)
+    target = asked if target is None and not np.isnan(asked) else target
     response, effort = read_curves(result, signal, control, "response to a disturbance")
     name = path_of(signal)
     info = measure(f"'{name}'", response, at, target, band, tolerance, effort)
