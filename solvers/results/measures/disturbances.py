@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from flexure.diagrams.checks.errors import ValueRefusedError, warn
 from flexure.diagrams.contexts.value_places import path_of
+from flexure.diagrams.drawing.formats.new_figures import Plotted
 from flexure.diagrams.interface.html import Shown
 from flexure.diagrams.interface.lazy_names import Deferred
 from flexure.diagrams.interface.result_classes import Answer
@@ -279,8 +280,10 @@ def positive(argument: str, value: object) -> float:
 
 
 @dataclass(frozen=True)
-class DisturbanceResponse(Shown):
+class DisturbanceResponse(Shown, Plotted):
     """A recorded response to a disturbance with its measures.
+
+    Its picture has the peak, the recovery and the area of the error marked.
 
     Attributes
     ----------
@@ -322,7 +325,8 @@ class DisturbanceResponse(Shown):
 
         return response_pieces(self)
 
-    plot = response_plots.plot_disturbance
+    _figsize = (8.0, 4.8)
+    _draw = response_plots.draw_disturbance
 
 
 def record_disturbance(
