@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from flexure.diagrams.checks.arguments import file_path, require
-from flexure.diagrams.drawing.formats.style import check_target
+from flexure.diagrams.drawing.formats.style import check_file, check_target
 from flexure.diagrams.files.atomic_files import replacing
 
 if TYPE_CHECKING:
@@ -107,8 +107,7 @@ class Plotted:
         -------
         matplotlib.axes.Axes
         """
-        words = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", type(self).__name__).lower()
-        check_target(ax, path, f"Cannot plot the {words}")
+        check_target(ax, path, _attempt(self))
         ax = axes_or_new(ax, figsize=self._figsize)
         self._draw(ax)
         return saved(ax, path)
@@ -116,3 +115,31 @@ class Plotted:
     def _draw(self, ax: Axes) -> None:
         """Draw into axes, within limits that stay."""
         raise NotImplementedError
+
+
+class PlottedInPanels:
+    """Base of results that a figure of several panels shows; their classes say what is in it."""
+
+    def plot(self, path: str | Path | None = None) -> Figure:
+        """Draw the figure.
+
+        Parameters
+        ----------
+        path : str or Path, optional
+            Where to save the figure.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+        """
+        check_file(path, _attempt(self))
+        return saved(self._figure(), path)
+
+    def _figure(self) -> Figure:
+        """Return a new figure, drawn."""
+        raise NotImplementedError
+
+
+def _attempt(result: object) -> str:
+    words = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", type(result).__name__).lower()
+    return f"Cannot plot the {words}"

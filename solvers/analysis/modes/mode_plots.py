@@ -14,7 +14,7 @@ from flexure.blocks import Plant
 from flexure.diagrams.checks.arguments import require
 from flexure.diagrams.checks.errors import ValueRefusedError
 from flexure.diagrams.contexts.context import Context
-from flexure.diagrams.drawing.formats.new_figures import new_figure, saved
+from flexure.diagrams.drawing.formats.new_figures import new_figure
 from flexure.diagrams.drawing.formats.style import (
     BLUE,
     GREEN,
@@ -55,18 +55,8 @@ _STILL = 1e-9  # of a displacement
 _NEARBY = 1e-6  # of the amplitude with which motions of points are measured
 
 
-def plot_modes(modes: Modes, *, path: str | Path | None = None) -> Figure:
-    """Plot natural frequencies and damping ratios.
-
-    Parameters
-    ----------
-    path : str or Path, optional
-        Where to save the figure.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-    """
+def plot_modes(modes: Modes) -> Figure:
+    """Plot natural frequencies and damping ratios."""
     width = min(max(6.0, 1.5 + 0.3 * len(modes)), 16.0)
     damped = bool(np.any(np.nan_to_num(modes.damping_ratios)))
     rows = 2 if damped else 1
@@ -109,7 +99,7 @@ def plot_modes(modes: Modes, *, path: str | Path | None = None) -> Figure:
         handles, names = panels[0].get_legend_handles_labels()
         figure.legend(handles, names, loc="outside lower center", ncols=3, frameon=False)
     figure.suptitle(modes.system.label if damped else f"{modes.system.label}, undamped")
-    return saved(figure, path)
+    return figure
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,6 +17,7 @@ from flexure.diagrams.concurrency.threads import cached_property
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.contexts.root_contexts import start_context
 from flexure.diagrams.contexts.updates import require_start
+from flexure.diagrams.drawing.formats.new_figures import PlottedInPanels
 from flexure.diagrams.interface.html import heading, note
 from flexure.diagrams.interface.lazy_names import Deferred
 from flexure.diagrams.interface.result_classes import Answer, Entries
@@ -170,10 +171,12 @@ class Mode:
         return f"<Mode: {text}, time constant{plural} {constants}>"
 
 
-class Modes(Entries[Mode], Answer):
+class Modes(Entries[Mode], Answer, PlottedInPanels):
     """The modes of a system around one context: a sequence of `Mode` objects.
 
     Free motions come first, then integrators, then the others by their natural frequencies.
+
+    Their figure has natural frequencies and damping ratios.
 
     Attributes
     ----------
@@ -282,7 +285,7 @@ class Modes(Entries[Mode], Answer):
             rows += [(number, path, *(part.get(path) for part in shares)) for path in paths]
         return Table(_ENERGY_COLUMNS, rows)
 
-    plot = mode_plots.plot_modes
+    _figure = mode_plots.plot_modes
     plot_mechanism = mode_plots.plot_shape
     animate = mode_plots.animate_shape
 

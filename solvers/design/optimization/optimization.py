@@ -69,6 +69,8 @@ class Optimization(SearchResult):
 
     ``found["pid.kp"]`` is the best value of something.
 
+    Its figure has the objective of all candidates, and below it the signals of the best one.
+
     Attributes
     ----------
     values : dict
@@ -160,7 +162,7 @@ class Optimization(SearchResult):
             )
         return simulate(self.system, self.t_final, context=self.context, **self._options)
 
-    plot = optimization_figures.plot_optimization
+    _figure = optimization_figures.plot_optimization
 
     def __str__(self) -> str:
         width = max(map(len, [*self.values, self.goal, *self.constraints]))

@@ -44,6 +44,8 @@ class Tune(SearchResult):
 
     ``tuned["pid.kp"]`` is the value of a gain.
 
+    Its figure has each gain over frequency in all contexts, and how far all goals are met.
+
     Attributes
     ----------
     values : dict
@@ -105,7 +107,7 @@ class Tune(SearchResult):
         ]
         return Table(("goal", "context", "before", "after", "met"), rows)
 
-    plot = tuning_figures.plot_tuning
+    _figure = tuning_figures.plot_tuning
 
     def __str__(self) -> str:
         width = max(map(len, [*self.values, *self.achieved]))
