@@ -22,7 +22,7 @@ from flexure.diagrams.contexts.by_path import ByPath
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.contexts.root_contexts import start_context
 from flexure.diagrams.contexts.value_places import Way, path_of, several
-from flexure.diagrams.interface.html import fold, heading, lines
+from flexure.diagrams.interface.html import fold
 from flexure.diagrams.interface.lazy_names import Deferred
 from flexure.diagrams.interface.option_names import answers_other_words, refuse_unknown
 from flexure.diagrams.systems.system import System, require_system
@@ -186,8 +186,7 @@ class Optimization(SearchResult):
         return "\n".join(lines)
 
     def _pieces(self) -> Iterator[str]:
-        yield heading("Optimization", self.system.label)
-        yield lines(str(self))
+        yield from super()._pieces()
         yield fold("Candidates", self._table.to_html(_SHOWN), len(self._table))
 
     def __repr__(self) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +16,6 @@ from flexure.diagrams.contexts.by_path import ByPath
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.contexts.root_contexts import start_context
 from flexure.diagrams.contexts.value_places import Way, find_place, path_of, several
-from flexure.diagrams.interface.html import heading, lines
 from flexure.diagrams.interface.lazy_names import Deferred
 from flexure.diagrams.systems.system import System, require_system
 from flexure.diagrams.values.arrays import FloatArray, bounded
@@ -121,10 +120,6 @@ class Tune(SearchResult):
             text = f"{value:.6g}" if np.ndim(value) == 0 else np.array2string(np.asarray(value))
             found.append(f"{name:{width}}  {text}")
         return "\n".join([*found, f"{self.evaluations} evaluations: {self.how}"])
-
-    def _pieces(self) -> Iterator[str]:
-        yield heading("Tune", self.system.label)
-        yield lines(str(self))
 
     def __repr__(self) -> str:
         missed = sum(excess > _MET for excess in self.excess.values())
