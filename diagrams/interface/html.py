@@ -50,7 +50,8 @@ class Shown:
 
     def _pieces(self) -> Iterable[str]:
         """Return pieces of HTML, one below the other: by default the lines of the text."""
-        yield heading(type(self).__name__)
+        about = getattr(self, "system", None)
+        yield heading(type(self).__name__, getattr(about, "label", ""))
         yield lines(str(self))
 
     def _repr_html_(self) -> str | None:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import re
-from typing import Any, ClassVar, Self
+from collections.abc import Iterator
+from typing import Any, ClassVar, Generic, Self, TypeVar
 
 from flexure.diagrams.checks.errors import ValueRefusedError
 from flexure.diagrams.interface.html import Shown
+
+_Entry = TypeVar("_Entry")
 
 
 class Answer(Shown):
@@ -34,3 +37,30 @@ class Answer(Shown):
                 remedy=f"Write fx.{function}(...)",
             )
         return super().__new__(cls)
+
+
+class Entries(Generic[_Entry]):
+    """Base of results that consist of entries, which they count and go through."""
+
+    _entries: tuple[_Entry, ...]
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def __iter__(self) -> Iterator[_Entry]:
+        return iter(self._entries)
+
+
+class Report(Entries[_Entry], Shown):
+    """Base of reports about what is wrong, which are true without entries."""
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing is wrong."""
+        return not self._entries
+
+    def __bool__(self) -> bool:
+        return self.ok
+
+    def __repr__(self) -> str:
+        return str(self)

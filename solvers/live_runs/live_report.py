@@ -6,15 +6,13 @@ import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from flexure.diagrams.checks.arguments import check_axes
 from flexure.diagrams.checks.errors import ValueRefusedError
-from flexure.diagrams.drawing.formats.new_figures import axes_or_new, saved
-from flexure.diagrams.drawing.formats.style import BLUE, ORANGE, check_file, name_axis, tidy
+from flexure.diagrams.drawing.formats.new_figures import Plotted
+from flexure.diagrams.drawing.formats.style import BLUE, ORANGE, name_axis, tidy
 from flexure.diagrams.interface.result_classes import Answer
 from flexure.diagrams.values.tables import Table
 from flexure.solvers.live_runs.connections.channels import Channel
@@ -139,11 +137,13 @@ _SHOWN = 12  # events in the text
 
 
 @dataclass(frozen=True, repr=False)
-class LiveReport(Answer):
+class LiveReport(Answer, Plotted):
     """How a live run kept to its clock, and what its partners did.
 
     A step is late by the time from when it was due to when it began (jitter). It answers when its
     outputs are sent, and misses its deadline when it has not ended before the next one is due.
+
+    The picture has the share of the steps that exceeds a delay, and the period between steps.
 
     Attributes
     ----------
@@ -235,24 +235,7 @@ class LiveReport(Answer):
             f"{_short(self.jitter.worst)}, {self.outcome}>"
         )
 
-    def plot(self, *, ax: Axes | None = None, path: str | Path | None = None) -> Axes:
-        """Plot which share of the steps exceeds a delay, and the period between steps.
-
-        Parameters
-        ----------
-        ax : matplotlib.axes.Axes, optional
-            Where to plot; a new figure when omitted.
-        path : str or Path, optional
-            Where to save the figure.
-
-        Returns
-        -------
-        matplotlib.axes.Axes
-        """
-        attempt = "Cannot plot a live run"
-        check_axes(ax, attempt)
-        check_file(path, attempt)
-        ax = axes_or_new(ax)
+    def _draw(self, ax: Axes) -> None:
         for durations, name, color in (
             (self.jitter, "begins late", BLUE),
             (self.response, "answers late", ORANGE),
@@ -270,7 +253,6 @@ class LiveReport(Answer):
         name_axis(ax.yaxis, "share of steps beyond", "")
         ax.legend()
         tidy(ax)
-        return saved(ax, path)
 
 
 def _short(seconds: float) -> str:

@@ -21,11 +21,11 @@ from typing import TYPE_CHECKING, Unpack
 
 import numpy as np
 
-from flexure.diagrams.checks.arguments import check_axes, require_known, require_that
+from flexure.diagrams.checks.arguments import require_known, require_that
 from flexure.diagrams.checks.errors import ValueRefusedError, warn
 from flexure.diagrams.contexts.context import Context
-from flexure.diagrams.drawing.formats.new_figures import new_figure, saved
-from flexure.diagrams.drawing.formats.style import COLORS, DARK, check_file, tidy
+from flexure.diagrams.drawing.formats.new_figures import axes_or_new, saved
+from flexure.diagrams.drawing.formats.style import COLORS, DARK, check_target, tidy
 from flexure.diagrams.interface.html import fold, heading
 from flexure.diagrams.interface.option_names import answers_other_words
 from flexure.diagrams.interface.result_classes import Answer
@@ -185,13 +185,11 @@ class SobolIndices(Answer):
         matplotlib.axes.Axes
         """
         attempt = f"Cannot plot Sobol indices of '{self.sweep.system.label}'"
-        check_axes(ax, attempt)
-        check_file(path, attempt)
+        check_target(ax, path, attempt)
         metric = self._only(metric)
         found, table = self[metric], self.table(metric)[:_MOST]
-        if ax is None:
-            wide = max(6.0, 2.0 + 1.0 * len(table))
-            ax = new_figure(figsize=(min(wide, 16.0), 4.8), layout="constrained").subplots()
+        wide = max(6.0, 2.0 + 1.0 * len(table))
+        ax = axes_or_new(ax, figsize=(min(wide, 16.0), 4.8))
         places = np.arange(len(table))
         for k, order in enumerate(("first", "total")):
             heights = np.array(table[order])

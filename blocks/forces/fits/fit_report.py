@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -12,7 +11,7 @@ import numpy as np
 from flexure.diagrams.checks.errors import UnknownNameError, suggestion
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.contexts.value_places import Way, path_of
-from flexure.diagrams.drawing.formats.new_figures import new_figure, saved
+from flexure.diagrams.drawing.formats.new_figures import PlottedInPanels, new_figure
 from flexure.diagrams.drawing.formats.style import COLORS, GREY, labelled, tidy
 from flexure.diagrams.interface.html import Shown, heading, note
 from flexure.diagrams.values.arrays import FloatArray, bounded
@@ -38,10 +37,12 @@ _Entry = TypeVar("_Entry")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class FitReport(Shown):
+class FitReport(Shown, PlottedInPanels):
     """Fitted constants, and their uncertainty.
 
     ``report["spring_constant"]`` is the number that was found for a constant.
+
+    Its figure has measured and fitted signals, with the residuals below.
 
     Attributes
     ----------
@@ -226,18 +227,7 @@ class FitReport(Shown):
             inside.set(path, value)
         context.root.copy_from(changed)
 
-    def plot(self, path: str | Path | None = None) -> Figure:
-        """Plot measured and fitted signals, with the residuals below.
-
-        Parameters
-        ----------
-        path : str or Path, optional
-            Where to save the figure.
-
-        Returns
-        -------
-        matplotlib.figure.Figure
-        """
+    def _figure(self) -> Figure:
         labels = self._labels()
         panels = [
             (signal, component, name, unit)
@@ -280,7 +270,7 @@ class FitReport(Shown):
                 above.legend(frameon=False, loc="best")
         axes[-1].set_xlabel(labels.over)
         figure.suptitle(f"{labels.title}, residuals with ±2 σ")
-        return saved(figure, path)
+        return figure
 
     def _labels(self) -> Labels:
         """Return what is written at figures, and what signals are drawn over."""

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from flexure.diagrams.checks.arguments import file_path, require
+from flexure.diagrams.drawing.formats.style import check_file, check_target
 from flexure.diagrams.files.atomic_files import replacing
 
 if TYPE_CHECKING:
@@ -84,3 +86,60 @@ def saved(drawn: Drawn, path: str | Path | None) -> Drawn:
             if isinstance(drawn.figure.figure, Figure):
                 forget(drawn.figure.figure)
     return drawn
+
+
+class Plotted:
+    """Base of results that one picture shows; their classes say what is in it."""
+
+    _figsize: ClassVar[tuple[float, float] | None] = None
+
+    def plot(self, ax: Axes | None = None, path: str | Path | None = None) -> Axes:
+        """Draw the picture.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, optional
+            Where to plot; a new figure when omitted.
+        path : str or Path, optional
+            Where to save the figure.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+        """
+        check_target(ax, path, _attempt(self))
+        ax = axes_or_new(ax, figsize=self._figsize)
+        self._draw(ax)
+        return saved(ax, path)
+
+    def _draw(self, ax: Axes) -> None:
+        """Draw into axes, within limits that stay."""
+        raise NotImplementedError
+
+
+class PlottedInPanels:
+    """Base of results that a figure of several panels shows; their classes say what is in it."""
+
+    def plot(self, path: str | Path | None = None) -> Figure:
+        """Draw the figure.
+
+        Parameters
+        ----------
+        path : str or Path, optional
+            Where to save the figure.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+        """
+        check_file(path, _attempt(self))
+        return saved(self._figure(), path)
+
+    def _figure(self) -> Figure:
+        """Return a new figure, drawn."""
+        raise NotImplementedError
+
+
+def _attempt(result: object) -> str:
+    words = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", type(result).__name__).lower()
+    return f"Cannot plot the {words}"

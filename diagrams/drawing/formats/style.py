@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from flexure.diagrams.checks.arguments import can_be_written, file_path, require
+from flexure.diagrams.checks.arguments import can_be_written, check_axes, file_path, require
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -100,3 +100,9 @@ def check_file(path: object, attempt: str) -> None:
     """Refuse what is no name of a file before anything is drawn."""
     if path is not None:
         file_path(path, attempt)
+
+
+def check_target(ax: object, path: object, attempt: str) -> None:
+    """Refuse axes that cannot be drawn into, and what is no name of a file."""
+    check_axes(ax, attempt)
+    check_file(path, attempt)

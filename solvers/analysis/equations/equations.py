@@ -204,6 +204,11 @@ def find_ports(system: System, choices: Way | Iterable[Way], use: str) -> list[P
     return places
 
 
+def vector_ports(ways: Way | Iterable[Way] | None, ports: Iterable[Port]) -> list[Way]:
+    """Return ways to ports: to all that carry vectors where none is named."""
+    return [port for port in ports if port.size] if ways is None else several(ways)
+
+
 def carries_vector(handle: Any) -> bool:
     """Return whether a handle is that of a port that carries a vector."""
     return isinstance(handle, Port) and handle.size is not None

@@ -45,13 +45,14 @@ from flexure.diagrams.systems.leaf import LeafSystem
 from flexure.diagrams.values.arrays import FloatArray
 from flexure.diagrams.values.symbolic_values import Key
 from flexure.solvers.native.sharing.families.structural_key import is_plain, structural_key
-from flexure.solvers.tracing.exact_jacobian import JacobianCode, numbers_behind
+from flexure.solvers.tracing.exact_jacobian import ExactJacobian, JacobianCode, numbers_behind
 from flexure.solvers.tracing.straight_line import (
     ARITHMETIC_ERRORS,
     Function,
     StraightLine,
     following,
 )
+from flexure.solvers.tracing.trace import SymbolicStore, trace
 
 
 class Seen:
@@ -161,6 +162,7 @@ class Keepable(Protocol):
 
 
 _Kept = TypeVar("_Kept", bound=Keepable)
+_T = TypeVar("_T")
 
 
 def kept_equations(
@@ -188,3 +190,26 @@ def kept_equations(
         if found is None:
             return remade()
     return (found, True) if found.fits() and agrees(found) else remade()
+
+
+def kept_code(layout: Layout, question: Hashable, make: Callable[[], _T]) -> _T:
+    """Return what is made of a trace, which is kept as `kept_equations` says."""
+    found, _ = kept_equations(
+        layout, question, lambda: TracedEquations(layout, [], [], more=make())
+    )
+    made: _T = found.more
+    return made
+
+
+def kept_jacobian(
+    store: Store,
+    question: Hashable,
+    read: Callable[[SymbolicStore], list[Any]],
+    keys: Sequence[Key],
+) -> ExactJacobian:
+    """Return the derivatives by ``keys`` of what is read in a trace, which is kept as well."""
+    layout = store.layout
+    found, _ = kept_equations(
+        layout, (question, *keys), lambda: TracedEquations(layout, trace(layout, read), keys)
+    )
+    return ExactJacobian(store, found.slopes)

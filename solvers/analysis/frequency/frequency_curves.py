@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
@@ -13,7 +13,11 @@ from flexure.diagrams.checks.arguments import items_of, one_of, require
 from flexure.diagrams.checks.errors import ValueRefusedError
 from flexure.diagrams.values.arrays import FloatArray, as_numbers
 from flexure.solvers.analysis.frequency.margins import margins
-from flexure.solvers.analysis.linear_models.linear_model import LinearModel, refuse_systems
+from flexure.solvers.analysis.linear_models.linear_model import (
+    LinearModel,
+    channels,
+    refuse_systems,
+)
 from flexure.solvers.analysis.linear_models.realizations import is_regular
 
 ComplexArray: TypeAlias = npt.NDArray[np.complex128]
@@ -104,21 +108,6 @@ def labelled(models: Models, attempt: str, *, ports: bool = True) -> list[tuple[
     return found
 
 
-def _entry(model: LinearModel, output: int, entry: int) -> LinearModel:
-    """Return the part of a model from one input to one output."""
-    i, j = slice(output, output + 1), slice(entry, entry + 1)
-    return replace(
-        model,
-        B=model.B[:, j],
-        C=model.C[i],
-        D=model.D[i, j],
-        u0=model.u0[j],
-        y0=model.y0[i],
-        input_names=model.input_names[j],
-        output_names=model.output_names[i],
-    )
-
-
 def curves_of(
     models: Models,
     frequency: npt.ArrayLike | None,
@@ -145,7 +134,7 @@ def curves_of(
             )
         for i, j in np.ndindex(p, m):
             way = f"{model.output_names[i]} / {model.input_names[j]}" if p * m > 1 else ""
-            pairs.append((": ".join(filter(None, (label, way))), _entry(model, i, j)))
+            pairs.append((": ".join(filter(None, (label, way))), channels(model, [j], [i])))
     grids = frequencies([model for _, model in pairs], frequency, units, attempt, beyond)
     return [
         Curve(label, model, omega, model.frequency_response(omega)[:, 0, 0])

@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from flexure.diagrams.checks.arguments import are_axes, check_axes, flag, items_of, one_of, require
+from flexure.diagrams.checks.arguments import are_axes, flag, items_of, one_of, require
 from flexure.diagrams.drawing.formats.new_figures import axes_or_new, new_figure, saved
 from flexure.diagrams.drawing.formats.style import (
     COLORS,
     GREY,
     check_file,
+    check_target,
     style_of,
     tidy,
     write_legend,
@@ -362,8 +363,7 @@ def singular_values(
     array([1.061, 0.268])
     """
     attempt = "Cannot draw singular values"
-    check_axes(ax, attempt)
-    check_file(path, attempt)
+    check_target(ax, path, attempt)
     one_of(magnitude, _SCALES, "magnitude", attempt)
     named = labelled(models, attempt)
     grids = frequencies([model for _, model in named], frequency, units, attempt)

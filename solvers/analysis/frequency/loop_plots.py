@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from flexure.diagrams.checks.arguments import check_axes, flag
+from flexure.diagrams.checks.arguments import flag
 from flexure.diagrams.drawing.formats.new_figures import axes_or_new, saved
 from flexure.diagrams.drawing.formats.style import (
     GREY,
     PALE,
     RED,
-    check_file,
+    check_target,
     style_of,
     tidy,
     write_legend,
@@ -109,8 +109,7 @@ def nyquist(
     ('real part', 'imaginary part')
     """
     attempt = "Cannot draw a Nyquist plot"
-    check_axes(ax, attempt)
-    check_file(path, attempt)
+    check_target(ax, path, attempt)
     marked = flag(margins, "margins", attempt)
     curves = curves_of(models, frequency, units, attempt, single=True, beyond=_BEYOND)
     ax = axes_or_new(ax, figsize=(7.0, 6.4))
@@ -270,8 +269,7 @@ def nichols(
     array([-135. , -190.3])
     """
     attempt = "Cannot draw a Nichols plot"
-    check_axes(ax, attempt)
-    check_file(path, attempt)
+    check_target(ax, path, attempt)
     curves = curves_of(models, frequency, units, attempt, single=True)
     ax = axes_or_new(ax, figsize=(8.0, 6.0))
     for k, curve in enumerate(curves):

@@ -24,7 +24,11 @@ from flexure.solvers.analysis.equations.tangents import BLOCKS
 from flexure.solvers.analysis.frequency.frequency_search import QuadraticSearch
 from flexure.solvers.analysis.frequency.nyquist_curve import NyquistCurve
 from flexure.solvers.analysis.frequency.structured_gain import structured_peak, worst_phases
-from flexure.solvers.analysis.linear_models.linear_model import LinearModel, refuse_systems
+from flexure.solvers.analysis.linear_models.linear_model import (
+    LinearModel,
+    channels,
+    refuse_systems,
+)
 from flexure.solvers.analysis.linear_models.poles import Poles, fate, lasting_states, stability
 from flexure.solvers.analysis.linear_models.realizations import HIDDEN, reduction
 
@@ -409,16 +413,13 @@ def _others_closed(loop: LinearModel, k: int) -> LinearModel:
         )
     back = np.linalg.inv(direct)
     by_rest, from_own = D[[k]][:, rest] @ back, D[rest][:, [k]]
+    own = channels(loop, [k], [k])
     return replace(
-        loop,
+        own,
         A=loop.A - B @ back @ C,
-        B=loop.B[:, [k]] - B @ back @ from_own,
-        C=loop.C[[k]] - by_rest @ C,
-        D=D[[k]][:, [k]] - by_rest @ from_own,
-        u0=loop.u0[[k]],
-        y0=loop.y0[[k]],
-        input_names=[loop.input_names[k]],
-        output_names=[loop.output_names[k]],
+        B=own.B - B @ back @ from_own,
+        C=own.C - by_rest @ C,
+        D=own.D - by_rest @ from_own,
     )
 
 

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from flexure.diagrams.checks.arguments import check_axes, one_of
+from flexure.diagrams.checks.arguments import one_of
 from flexure.diagrams.checks.errors import ValueRefusedError
 from flexure.diagrams.contexts.value_places import find_place
 from flexure.diagrams.drawing.formats.new_figures import axes_or_new, saved
-from flexure.diagrams.drawing.formats.style import COLORS, GREY, check_file, tidy, write_legend
+from flexure.diagrams.drawing.formats.style import COLORS, GREY, check_target, tidy, write_legend
 from flexure.diagrams.values.arrays import FloatArray, as_numbers, bounded
 from flexure.solvers.analysis.frequency.frequency_curves import UNITS, Models, labelled
 from flexure.solvers.analysis.frequency.frequency_plots import cross_zero
@@ -88,8 +88,7 @@ def pole_zero(
     array([-4.])
     """
     attempt = "Cannot draw poles and zeros"
-    check_axes(ax, attempt)
-    check_file(path, attempt)
+    check_target(ax, path, attempt)
     reach = _checked_reach(reach, attempt)
     unit = UNITS[one_of(units, UNITS, "units", attempt)]
     named = labelled(models, attempt, ports=False)
@@ -157,8 +156,7 @@ def plot_root_locus(
         When a mark is none of the values.
     """
     attempt = "Cannot draw a root locus"
-    check_axes(ax, attempt)
-    check_file(path, attempt)
+    check_target(ax, path, attempt)
     reach = _checked_reach(reach, attempt)
     unit = UNITS[one_of(units, UNITS, "units", attempt)]
     discrete = locus.period is not None

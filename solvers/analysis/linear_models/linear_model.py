@@ -393,6 +393,20 @@ class LinearModel(Shown):
         return f"<LinearModel at t={self.time:g}: n={n}, m={m}, p={p}, {verdict}>"
 
 
+def channels(model: LinearModel, inputs: list[int], outputs: list[int]) -> LinearModel:
+    """Return the part of a model from some of its inputs to some of its outputs."""
+    return replace(
+        model,
+        B=model.B[:, inputs],
+        C=model.C[outputs],
+        D=model.D[np.ix_(outputs, inputs)],
+        u0=model.u0[inputs],
+        y0=model.y0[outputs],
+        input_names=[model.input_names[k] for k in inputs],
+        output_names=[model.output_names[k] for k in outputs],
+    )
+
+
 def refuse_systems(value: Any, attempt: str, expected: str) -> None:
     """Refuse a block or diagram instead of its linear model, and say how to get one."""
     if isinstance(value, (list, tuple, Mapping)):

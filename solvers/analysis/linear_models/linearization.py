@@ -23,6 +23,7 @@ from flexure.solvers.analysis.equations.equations import (
     find_ports,
     refuse_sampled,
     state_names,
+    vector_ports,
 )
 from flexure.solvers.analysis.equations.tangents import (
     constraint_ports,
@@ -221,13 +222,9 @@ def linearized(
     if period is None:
         remedy = "Pass period= for the model from sample to sample, or use the plant only"
         refuse_sampled(start, attempt, remedy)
-    if inputs is None:
-        inputs = [port for port in system.input_ports if port.size]
     chosen = outputs is not None
-    if outputs is None:
-        outputs = [port for port in system.output_ports if port.size]
-    entries = LinearInputs(start, inputs, openings, attempt)
-    places = find_ports(system, outputs, "an output")
+    entries = LinearInputs(start, vector_ports(inputs, system.input_ports), openings, attempt)
+    places = find_ports(system, vector_ports(outputs, system.output_ports), "an output")
     if period is not None:
         return _sampled(
             entries,

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from flexure.blocks import Plant
-from flexure.diagrams.checks.arguments import check_axes, require
+from flexure.diagrams.checks.arguments import require
 from flexure.diagrams.checks.errors import ValueRefusedError
 from flexure.diagrams.contexts.context import Context
-from flexure.diagrams.drawing.formats.new_figures import new_figure, saved
+from flexure.diagrams.drawing.formats.new_figures import new_figure
 from flexure.diagrams.drawing.formats.style import (
     BLUE,
     GREEN,
@@ -22,7 +22,7 @@ from flexure.diagrams.drawing.formats.style import (
     ORANGE,
     PALE,
     RED,
-    check_file,
+    check_target,
     tidy,
 )
 from flexure.diagrams.values.arrays import FloatArray, bounded
@@ -55,18 +55,8 @@ _STILL = 1e-9  # of a displacement
 _NEARBY = 1e-6  # of the amplitude with which motions of points are measured
 
 
-def plot_modes(modes: Modes, *, path: str | Path | None = None) -> Figure:
-    """Plot natural frequencies and damping ratios.
-
-    Parameters
-    ----------
-    path : str or Path, optional
-        Where to save the figure.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-    """
+def plot_modes(modes: Modes) -> Figure:
+    """Plot natural frequencies and damping ratios."""
     width = min(max(6.0, 1.5 + 0.3 * len(modes)), 16.0)
     damped = bool(np.any(np.nan_to_num(modes.damping_ratios)))
     rows = 2 if damped else 1
@@ -109,7 +99,7 @@ def plot_modes(modes: Modes, *, path: str | Path | None = None) -> Figure:
         handles, names = panels[0].get_legend_handles_labels()
         figure.legend(handles, names, loc="outside lower center", ncols=3, frameon=False)
     figure.suptitle(modes.system.label if damped else f"{modes.system.label}, undamped")
-    return saved(figure, path)
+    return figure
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,8 +123,7 @@ class Shape:
 
     def plot(self, *, view: View, ax: Axes | None, path: str | Path | None) -> Axes:
         """Draw the shape over the state that it moves about."""
-        check_axes(ax, self.attempt)
-        check_file(path, self.attempt)
+        check_target(ax, path, self.attempt)
         return drawn(self._seen(np.array([0.0, 1.0])), ax, path, view=view)
 
     def _seen(self, turns: npt.NDArray[np.complexfloating | np.floating]) -> Motion:
@@ -164,21 +153,28 @@ class Shape:
         return float(1.0 / reach)
 
 
-def plot_mode_shape(
-    modes: Modes,
-    index: int,
+class HasShapes(Protocol):
+    """Results whose entries are shapes of mechanisms: modes, or critical loads."""
+
+    def _shape_of(self, index: int, plant: Plant | None, verb: str = "show") -> Shape:
+        """Return the shape of an entry; ``verb`` is what is done with it, for errors."""
+
+
+def plot_shape(
+    found: HasShapes,
+    index: int = 0,
     plant: Plant | None = None,
     *,
     view: View = "auto",
     ax: Axes | None = None,
     path: str | Path | None = None,
 ) -> Axes:
-    """Draw a mode shape on the mechanism, over its equilibrium.
+    """Draw a shape of a plant over the state that it moves about.
 
     Parameters
     ----------
     index : int
-        Number of the mode.
+        Number of the mode, or of the critical load.
     plant : Plant, optional
         The plant; it may be omitted when the system is one or contains exactly one.
     view, ax, path
@@ -191,34 +187,33 @@ def plot_mode_shape(
     Raises
     ------
     ValueRefusedError
-        When there is no such mode, or it does not move the plant.
+        When there is no such shape, or it does not move the plant.
     UnknownNameError
         When there is no plant, or it is not clear which one is meant.
 
     Notes
     -----
-    The amplitude is as in `animate`. Where points do not move in step, what is drawn is the moment
-    at which the phase of the mode is zero.
+    The amplitude is as in ``animate``. Where the points of a mode do not move in step, what is
+    drawn is the moment at which its phase is zero.
     """
-    attempt = f"Cannot draw a mode of '{modes.system.label}'"
-    return mode_shape(modes, modes[index], plant, attempt).plot(view=view, ax=ax, path=path)
+    return found._shape_of(index, plant, "draw").plot(view=view, ax=ax, path=path)
 
 
-def animate_mode(
-    modes: Modes,
-    index: int,
+def animate_shape(
+    found: HasShapes,
+    index: int = 0,
     plant: Plant | None = None,
     *,
     path: str | Path | None = None,
     view: View = "auto",
     fps: int = 25,
 ) -> FuncAnimation:
-    """Animate a mode shape of a plant.
+    """Animate a shape of a plant about the state that it moves about.
 
     Parameters
     ----------
     index : int
-        Number of the mode.
+        Number of the mode, or of the critical load.
     plant : Plant, optional
         The plant; it may be omitted when the system is one or contains exactly one.
     path : str or Path, optional
@@ -235,22 +230,16 @@ def animate_mode(
     Raises
     ------
     ValueRefusedError
-        When there is no such mode, or it does not move the plant.
+        When there is no such shape, or it does not move the plant.
     UnknownNameError
         When there is no plant, or it is not clear which one is meant.
 
     Notes
     -----
-    Every mode takes two seconds for one period and keeps its amplitude, which is chosen so that
+    Every shape takes two seconds for one period and keeps its amplitude, which is chosen so that
     it can be seen: about an eighth of the size of the mechanism.
     """
-    attempt = f"Cannot animate a mode of '{modes.system.label}'"
-    return mode_shape(modes, modes[index], plant, attempt).animate(path=path, view=view, fps=fps)
-
-
-def shape_of_mode(modes: Modes, index: int, plant: Plant) -> Shape:
-    """Return the shape of a mode for a page."""
-    return mode_shape(modes, modes[index], plant, f"Cannot show a mode of '{modes.system.label}'")
+    return found._shape_of(index, plant, "animate").animate(path=path, view=view, fps=fps)
 
 
 def mode_shape(modes: Modes, mode: Mode, plant: Plant | None, attempt: str) -> Shape:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -16,7 +15,7 @@ from flexure.diagrams.concurrency.one_thread import in_one_thread
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.contexts.root_contexts import start_context
 from flexure.diagrams.contexts.value_places import Place, find_place, path_of
-from flexure.diagrams.drawing.formats.new_figures import new_figure, saved
+from flexure.diagrams.drawing.formats.new_figures import PlottedInPanels, new_figure
 from flexure.diagrams.drawing.formats.style import labelled, style_of, tidy
 from flexure.diagrams.interface.html import Shown, heading
 from flexure.diagrams.interface.option_names import answers_other_words
@@ -43,8 +42,11 @@ _LISTED = 30  # tracks in a legend
 _STROKE = "To go along a stroke, pass what load_path finds over it in place of a mapping"
 
 
-class ModeTracks(Shown):
+class ModeTracks(Shown, PlottedInPanels):
     """Modes followed over values of a parameter.
+
+    Their figure has natural frequencies and damping ratios over the parameter, a line for each
+    track.
 
     Attributes
     ----------
@@ -130,18 +132,7 @@ class ModeTracks(Shown):
             rows += [(*given, t, *lines[int(n)]) for t, n in enumerate(numbers) if n >= 0]
         return Table((*self.values, "track", *MODE_COLUMNS), rows)
 
-    def plot(self, *, path: str | Path | None = None) -> Figure:
-        """Plot natural frequencies and damping ratios over the parameter, a line for each track.
-
-        Parameters
-        ----------
-        path : str or Path, optional
-            Where to save the figure.
-
-        Returns
-        -------
-        matplotlib.figure.Figure
-        """
+    def _figure(self) -> Figure:
         figure = new_figure(figsize=(8.0, 6.0), layout="constrained")
         upper, lower = figure.subplots(2, 1, sharex=True)
         name, values = next(iter(self.values.items()))
@@ -164,7 +155,7 @@ class ModeTracks(Shown):
         if 1 < len(self) <= _LISTED:
             figure.legend(title="track", loc="outside right upper", frameon=False)
         figure.suptitle(self.system.label)
-        return saved(figure, path)
+        return figure
 
     def _pieces(self) -> Iterator[str]:
         yield heading("ModeTracks", self.system.label, f"{len(self)} over {', '.join(self.values)}")

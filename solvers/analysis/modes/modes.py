@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from flexure.blocks import Plant
 from flexure.diagrams.checks.arguments import is_whole, require
 from flexure.diagrams.checks.errors import EvaluationError, ValueRefusedError, warn
 from flexure.diagrams.concurrency.one_thread import in_one_thread
@@ -16,9 +17,10 @@ from flexure.diagrams.concurrency.threads import cached_property
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.contexts.root_contexts import start_context
 from flexure.diagrams.contexts.updates import require_start
+from flexure.diagrams.drawing.formats.new_figures import PlottedInPanels
 from flexure.diagrams.interface.html import heading, note
 from flexure.diagrams.interface.lazy_names import Deferred
-from flexure.diagrams.interface.result_classes import Answer
+from flexure.diagrams.interface.result_classes import Answer, Entries
 from flexure.diagrams.systems.system import System, require_system
 from flexure.diagrams.values.arrays import FloatArray
 from flexure.diagrams.values.tables import Table
@@ -31,6 +33,7 @@ from flexure.solvers.analysis.modes.spectrum import Branch, ComplexArray, branch
 
 if TYPE_CHECKING:
     from flexure.solvers.analysis.modes import mode_plots
+    from flexure.solvers.analysis.modes.mode_plots import Shape
 else:
     mode_plots = Deferred("flexure.solvers.analysis.modes.mode_plots")
 
@@ -168,10 +171,12 @@ class Mode:
         return f"<Mode: {text}, time constant{plural} {constants}>"
 
 
-class Modes(Answer):
+class Modes(Entries[Mode], Answer, PlottedInPanels):
     """The modes of a system around one context: a sequence of `Mode` objects.
 
     Free motions come first, then integrators, then the others by their natural frequencies.
+
+    Their figure has natural frequencies and damping ratios.
 
     Attributes
     ----------
@@ -216,7 +221,7 @@ class Modes(Answer):
         self.branches = found
         self.how = how
         self.notes = linear_notes(context.leaves())
-        self._modes = tuple(self._mode(branch) for branch in found)
+        self._entries = tuple(self._mode(branch) for branch in found)
 
     def _mode(self, branch: Branch) -> Mode:
         shape: dict[str, complex] = {}
@@ -226,15 +231,9 @@ class Modes(Answer):
         vector = outwards @ branch.shape.real + 1j * (outwards @ branch.shape.imag)
         return Mode(branch.kind, branch.poles, shape, vector, branch, self)
 
-    def __len__(self) -> int:
-        return len(self._modes)
-
-    def __iter__(self) -> Iterator[Mode]:
-        return iter(self._modes)
-
     def __getitem__(self, index: int) -> Mode:
         attempt = f"Cannot find a mode of '{self.system.label}'"
-        return self._modes[checked_number(index, len(self), "modes", attempt)]
+        return self._entries[checked_number(index, len(self), "modes", attempt)]
 
     @property
     def frequencies(self) -> FloatArray:
@@ -286,10 +285,15 @@ class Modes(Answer):
             rows += [(number, path, *(part.get(path) for part in shares)) for path in paths]
         return Table(_ENERGY_COLUMNS, rows)
 
-    plot = mode_plots.plot_modes
-    plot_mechanism = mode_plots.plot_mode_shape
-    animate = mode_plots.animate_mode
-    _shape_of = mode_plots.shape_of_mode
+    _figure = mode_plots.plot_modes
+    plot_mechanism = mode_plots.plot_shape
+    animate = mode_plots.animate_shape
+
+    def _shape_of(self, index: int, plant: Plant | None, verb: str = "show") -> Shape:
+        from flexure.solvers.analysis.modes.mode_plots import mode_shape
+
+        attempt = f"Cannot {verb} a mode of '{self.system.label}'"
+        return mode_shape(self, self[index], plant, attempt)
 
     def _pieces(self) -> Iterator[str]:
         yield heading("Modes", self.system.label, self.how)

@@ -6,7 +6,8 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from flexure.diagrams.interface.html import Shown, fold, heading, note
+from flexure.diagrams.interface.html import fold, heading, note
+from flexure.diagrams.interface.result_classes import Report
 from flexure.diagrams.values.tables import WIDTH, Table
 
 
@@ -48,7 +49,7 @@ def exceeded(
     return Finding(rule, tuple(paths), what, *number, why, look)
 
 
-class Checkup(Shown):
+class Checkup(Report[Finding]):
     """The report of `flexure.doctor`.
 
     Iterating over it yields the findings. It is true if there are none, so that scripts can
@@ -86,23 +87,9 @@ class Checkup(Shown):
         linear_notes: Sequence[str] = (),
     ) -> None:
         self.name = name
-        self.findings = tuple(findings)
+        self.findings = self._entries = tuple(findings)
         self.unchecked = tuple(unchecked)
         self.linear_notes = tuple(linear_notes)
-
-    @property
-    def ok(self) -> bool:
-        """Whether there are no findings."""
-        return not self.findings
-
-    def __bool__(self) -> bool:
-        return self.ok
-
-    def __len__(self) -> int:
-        return len(self.findings)
-
-    def __iter__(self) -> Iterator[Finding]:
-        return iter(self.findings)
 
     def table(self) -> Table:
         """Return the findings as a table: path, rule, magnitude, unit, limit and what."""
@@ -128,6 +115,3 @@ class Checkup(Shown):
         )
         notes = [textwrap.fill(text, WIDTH, subsequent_indent="    ") for text in self._notes()]
         return "\n".join([head, *map(str, self), *notes])
-
-    def __repr__(self) -> str:
-        return str(self)

@@ -14,7 +14,7 @@ from flexure.diagrams.checks.errors import DeclarationError, quoted
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.contexts.root_contexts import start_context
 from flexure.diagrams.interface.html import fold, heading, note
-from flexure.diagrams.interface.result_classes import Answer
+from flexure.diagrams.interface.result_classes import Answer, Report
 from flexure.diagrams.systems.system import System
 from flexure.diagrams.values.arrays import FloatArray
 from flexure.diagrams.values.tables import WIDTH, Table
@@ -71,7 +71,7 @@ class Usage:
         )
 
 
-class LimitCheck(Answer):
+class LimitCheck(Report[Usage], Answer):
     """The report of `check_limits`.
 
     Iterating over it yields the exceeded limits. It is true if there are none, so that scripts can
@@ -113,25 +113,12 @@ class LimitCheck(Answer):
         self.usages = tuple(
             sorted(usages, key=lambda each: -np.nan_to_num(each.utilization, nan=np.inf))
         )
+        self._entries = tuple(each for each in self.usages if each.is_beyond)
 
     @property
     def beyond(self) -> tuple[Usage, ...]:
         """The limits that are exceeded."""
-        return tuple(each for each in self.usages if each.is_beyond)
-
-    @property
-    def ok(self) -> bool:
-        """Whether no limit is exceeded."""
-        return not self.beyond
-
-    def __bool__(self) -> bool:
-        return self.ok
-
-    def __len__(self) -> int:
-        return len(self.beyond)
-
-    def __iter__(self) -> Iterator[Usage]:
-        return iter(self.beyond)
+        return self._entries
 
     def table(self) -> Table:
         """Return all limits: path, quantity, value, bound, unit, utilization and when."""
@@ -164,9 +151,6 @@ class LimitCheck(Answer):
             for each in self._noted()
         ]
         return "\n".join([f"'{self.name}': {self._head()}{most}", *map(str, self), *noted])
-
-    def __repr__(self) -> str:
-        return str(self)
 
 
 def check_limits(

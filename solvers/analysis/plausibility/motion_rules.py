@@ -42,25 +42,16 @@ def density(diagnosed: DiagnosedSystem) -> Iterator[Finding]:
         heavy = solid.mass / float(np.prod(edges))
         light = solid.mass / max(float(np.prod(solid.size)), 1e-300)
         shape = " x ".join(f"{edge:.3g}" for edge in solid.size)
-        look = "Check the mass (kg, not g) and the size of its inertia (m, not mm)"
-        what = f"{solid.mass:.4g} kg in about {shape} m, a density of "
-        if heavy > _DENSEST:
+        is_heavy = heavy > _DENSEST
+        if is_heavy or light < _LIGHTEST:
+            found, limit = (heavy, _DENSEST) if is_heavy else (light, _LIGHTEST)
             yield exceeded(
                 "density",
-                (mass, inertia),
-                f"{what}{heavy:.3g} kg/m³",
-                (heavy, "kg/m^3", _DENSEST),
-                "No material is this dense",
-                look,
-            )
-        elif light < _LIGHTEST:
-            yield exceeded(
-                "density",
-                (inertia, mass),
-                f"{what}{light:.3g} kg/m³",
-                (light, "kg/m^3", _LIGHTEST),
-                "It is far lighter than air",
-                look,
+                (mass, inertia) if is_heavy else (inertia, mass),
+                f"{solid.mass:.4g} kg in about {shape} m, a density of {found:.3g} kg/m³",
+                (found, "kg/m^3", limit),
+                "No material is this dense" if is_heavy else "It is far lighter than air",
+                "Check the mass (kg, not g) and the size of its inertia (m, not mm)",
             )
 
 

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from flexure.diagrams.checks.errors import NonFiniteError, TraceError
+from flexure.diagrams.checks.errors import TraceError
 from flexure.diagrams.concurrency.one_thread import in_one_thread
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.contexts.updates import initialize
@@ -25,7 +25,7 @@ from flexure.diagrams.values.arrays import FloatArray
 from flexure.diagrams.values.symbolic_values import Key
 from flexure.solvers.analysis.equations.assembled_slopes import AssembledSlopes
 from flexure.solvers.analysis.equations.equations import Variable, read_equations, shown
-from flexure.solvers.analysis.equations.kept_equations import TracedEquations, kept_equations
+from flexure.solvers.analysis.equations.kept_equations import kept_code
 from flexure.solvers.analysis.sensitivities.event_slopes import BREAK, Instant, pulled
 from flexure.solvers.analysis.sensitivities.interpreted_motion import exact_jacobian
 from flexure.solvers.analysis.sensitivities.motion_derivatives import (
@@ -39,6 +39,7 @@ from flexure.solvers.analysis.sensitivities.recorded_events import (
     RecordedEvents,
     Steps,
 )
+from flexure.solvers.analysis.sensitivities.sampled_slopes import infinite_slope
 from flexure.solvers.integration.guard.stiffness_detection import NONSTIFF_METHOD, assess
 from flexure.solvers.native.programs.programs import BoundProgram, UnsuitableError, native_program
 from flexure.solvers.native.programs.sensitivity_program import AdjointEquations, AdjointProgram
@@ -117,13 +118,7 @@ class AdjointMotion:
         """Return the products, kept ones or new ones."""
         layout = self._store.layout
         question = "adjoint", str(read.keywords["outputs"]), tuple(keys)
-
-        def made() -> TracedEquations:
-            return TracedEquations(layout, [], [], more=AdjointEquations(layout, read, keys))
-
-        found, _ = kept_equations(layout, question, made)
-        equations: AdjointEquations = found.more
-        return equations
+        return kept_code(layout, question, partial(AdjointEquations, layout, read, keys))
 
     def _require_same_numbers(self, read: Any) -> None:
         """Refuse products that do not have the numbers of the equations, beside derivatives."""
@@ -148,18 +143,14 @@ class AdjointMotion:
 
     def _compiled(self) -> tuple[BoundProgram, AdjointProgram]:
         """Return native code of rates and products."""
-        store = self._store
+        store, layout = self._store, self._store.layout
         program = native_program(store)
-
-        def made() -> TracedEquations:
-            own = AdjointProgram(store.layout, self._equations)
-            return TracedEquations(store.layout, [], [], more=own)
-
+        make = partial(AdjointProgram, layout, self._equations)
         try:
-            found, _ = kept_equations(store.layout, ("native adjoint", self._equations), made)
+            found = kept_code(layout, ("native adjoint", self._equations), make)
         except TraceError as error:
             raise UnsuitableError.because(error) from error
-        return BoundProgram(program, store), found.more
+        return BoundProgram(program, store), found
 
     def gradient(
         self,
@@ -234,12 +225,7 @@ class _Passage:
                 before = steps.instant(first)
                 self.through(before, before if moving else None, moving=moving)
         if not np.isfinite(run.adjoint).all() or not np.isfinite(run.slopes).all():
-            raise NonFiniteError(
-                f"{motion._attempt} before t = {steps.last.time:.9g} s",
-                expected="finite derivatives by states and parameters",
-                found="NaN or infinity",
-                remedy="Look for a root or a quotient whose slope is infinite there",
-            )
+            raise infinite_slope(f"{motion._attempt} before t = {steps.last.time:.9g} s")
 
     def _steps(self, steps: Steps, first: int, last: int) -> None:
         """Go back through some steps, with the samples in them."""

@@ -19,10 +19,10 @@ from flexure.diagrams.contexts.context import Context, LeafContext
 from flexure.diagrams.values.arrays import FloatArray, freeze
 from flexure.diagrams.values.symbolic_values import DISCRETE, PARAMETER
 from flexure.solvers.analysis.equations.equations import Variable
-from flexure.solvers.analysis.equations.kept_equations import TracedEquations, kept_equations
+from flexure.solvers.analysis.equations.kept_equations import kept_jacobian
 from flexure.solvers.native.programs.system_trace import break_time
 from flexure.solvers.tracing.exact_jacobian import ExactJacobian
-from flexure.solvers.tracing.trace import SymbolicStore, trace
+from flexure.solvers.tracing.trace import SymbolicStore
 
 _ALIKE = 1e-9  # relative difference of rates that is rounding,
 _SPACINGS = 4.0  # and that of times
@@ -124,16 +124,11 @@ class BreakSlopes:
     @cached_property
     def _exact(self) -> ExactJacobian:
         """The derivatives of the next break time of each block."""
-        layout = self._context.store.layout
 
         def read(store: SymbolicStore) -> list[object]:
             return [self._read(store, store.leaves[leaf.position]) for leaf in self._leaves]
 
-        def made() -> TracedEquations:
-            return TracedEquations(layout, trace(layout, read), self._keys)
-
-        found, _ = kept_equations(layout, ("break times", *self._keys), made)
-        return ExactJacobian(self._context.store, found.slopes)
+        return kept_jacobian(self._context.store, "break times", read, self._keys)
 
     def _read(self, store: SymbolicStore, leaf: LeafContext) -> object:
         """Trace the break time of a block, unless it depends on none of the numbers."""

@@ -34,14 +34,14 @@ from flexure.diagrams.values.arrays import FloatArray, freeze
 from flexure.diagrams.values.events import Event, Periodic, Settling, Witness
 from flexure.diagrams.values.symbolic_values import TIME, Key
 from flexure.solvers.analysis.equations.equations import Shown, read_outputs
-from flexure.solvers.analysis.equations.kept_equations import TracedEquations, kept_equations
+from flexure.solvers.analysis.equations.kept_equations import kept_jacobian
 from flexure.solvers.analysis.sensitivities.break_slopes import Rates, gap_of
 from flexure.solvers.analysis.sensitivities.sampled_slopes import SampledSlopes
 from flexure.solvers.native.kernels.parts.run import MOST_ROUNDS
 from flexure.solvers.native.programs.system_trace import read_witness
 from flexure.solvers.results.records.history import Snapshot
 from flexure.solvers.tracing.exact_jacobian import ExactJacobian, compressed, state_keys
-from flexure.solvers.tracing.trace import SymbolicStore, trace
+from flexure.solvers.tracing.trace import SymbolicStore
 
 if TYPE_CHECKING:
     from scipy.sparse import csc_array
@@ -159,19 +159,14 @@ class EventSlopes(SampledSlopes):
         ]
         wanted = [*state_keys(self._store), *held, *keys, *self._beyond]
         chosen = [self._events[k] for k in self._witnesses]
-        layout = self._store.layout
 
         def read(store: SymbolicStore) -> list[object]:
             pairs = ((store.leaves[leaf.position], event) for leaf, event in chosen)
             return [read_witness(store, *pair)[0] for pair in pairs]
 
-        def made() -> TracedEquations:
-            return TracedEquations(layout, trace(layout, read), wanted)
-
         self._surfaces: ExactJacobian | None = None
         if chosen:
-            found, _ = kept_equations(layout, ("witness functions", *wanted), made)
-            self._surfaces = ExactJacobian(self._store, found.slopes)
+            self._surfaces = kept_jacobian(self._store, "witness functions", read, wanted)
 
     def cross(
         self,

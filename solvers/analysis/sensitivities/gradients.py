@@ -241,7 +241,8 @@ class MetricGradients:
     ) -> None:
         self._system, self._t_final, self._attempt = system, t_final, attempt
         self._variables, self._longest = variables, math.inf
-        places = [_settled(system, signal, attempt) for signal in signals]
+        found = [find_place(system, signal, is_signal) for signal in signals]
+        places = [with_slopes(place, attempt) for place in found]
         self._motion = motion = AdjointMotion(start, variables, places, attempt)
         name = motion.chosen(t_final) if method == "auto" else method_name(method)
         if name not in WITH_ADJOINT:
@@ -343,9 +344,8 @@ def _rests(result: SimulationResult, size: float) -> bool:
     return bool(np.any(np.max(np.abs(ledger.states(rows)), axis=0) < size))
 
 
-def _settled(system: System, signal: Way, attempt: str) -> Place:
-    """Refuse signals that have no derivatives."""
-    place = find_place(system, signal, is_signal)
+def with_slopes(place: Place, attempt: str) -> Place:
+    """Return the place of a signal; refuse signals that have no derivatives."""
     if isinstance(place.handle, (Port, ContinuousState)) and is_signal(place.handle):
         return place
     raise ValueRefusedError(

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from flexure.diagrams.checks.errors import NonFiniteError, warn
+from flexure.diagrams.checks.errors import warn
 from flexure.diagrams.concurrency.one_thread import in_one_thread
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.contexts.value_places import Place
 from flexure.diagrams.values.arrays import FloatArray, freeze
 from flexure.solvers.analysis.equations.equations import Equations, Variable
 from flexure.solvers.analysis.linear_models.linear_inputs import Drive
+from flexure.solvers.analysis.sensitivities.sampled_slopes import infinite_slope
 from flexure.solvers.integration.guard.progress_limits import Pace
 from flexure.solvers.integration.guard.stiffness_detection import NONSTIFF_METHOD, assess
 from flexure.solvers.integration.methods.methods import is_implicit, method_name
@@ -203,12 +204,7 @@ class InterpretedMotion:
         """Make the error for something that is not finite."""
         n = self._size
         if np.isfinite(x[:n]).all() and (xdot is None or np.isfinite(xdot[:n]).all()):
-            return NonFiniteError(
-                f"{self._attempt} at t = {float(time):.9g} s",
-                expected="finite derivatives by states and parameters",
-                found="NaN or infinity",
-                remedy="Look for a root or a quotient whose slope is infinite there",
-            )
+            return infinite_slope(f"{self._attempt} at t = {float(time):.9g} s")
         return explain_non_finite(self._store, float(time), freeze(np.array(x[:n])))
 
     def shown(

@@ -23,13 +23,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from flexure.diagrams.checks.errors import (
-    EvaluationError,
-    FlexureError,
-    NonFiniteError,
-    TraceError,
-    warn,
-)
+from flexure.diagrams.checks.errors import EvaluationError, FlexureError, TraceError, warn
 from flexure.diagrams.concurrency.threads import cached_property
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.contexts.store import Store
@@ -42,7 +36,7 @@ from flexure.diagrams.values.state import ContinuousState
 from flexure.diagrams.values.symbolic_values import DISCRETE, Key
 from flexure.solvers.analysis.equations.assembled_slopes import AssembledSlopes
 from flexure.solvers.analysis.equations.equations import Variable
-from flexure.solvers.analysis.equations.kept_equations import TracedEquations, kept_equations
+from flexure.solvers.analysis.equations.kept_equations import kept_jacobian
 from flexure.solvers.analysis.linear_models.linear_inputs import Drive
 from flexure.solvers.analysis.sensitivities.break_slopes import BreakSlopes
 from flexure.solvers.analysis.sensitivities.interpreted_motion import (
@@ -51,12 +45,11 @@ from flexure.solvers.analysis.sensitivities.interpreted_motion import (
     exact_jacobian,
 )
 from flexure.solvers.analysis.sensitivities.native_motion import NativeMotion
-from flexure.solvers.analysis.sensitivities.sampled_slopes import SampledSlopes
+from flexure.solvers.analysis.sensitivities.sampled_slopes import SampledSlopes, infinite_slope
 from flexure.solvers.native.programs.programs import UnsuitableError
 from flexure.solvers.results.records.history import Snapshot
 from flexure.solvers.simulation.run_control.method_selection import Method
 from flexure.solvers.tracing.derivatives import Derivatives
-from flexure.solvers.tracing.exact_jacobian import ExactJacobian
 from flexure.solvers.tracing.trace import trace
 
 _Motion: TypeAlias = NativeMotion | InterpretedMotion
@@ -297,12 +290,7 @@ class MotionDerivatives:
         weights = self._weights / self.scale
         found = (self._native or self._by_python()).shown(grid, states, columns, weights)
         if not all(np.isfinite(each).all() for each in found):
-            raise NonFiniteError(
-                self._attempt,
-                expected="finite outputs, and derivatives of them",
-                found="NaN or infinity",
-                remedy="Look for a root or a quotient whose slope is infinite there",
-            )
+            raise infinite_slope(self._attempt, "finite outputs, and derivatives of them")
         return found
 
     def _drive(self, time: float) -> None:
@@ -445,9 +433,4 @@ def initial_jacobian(
                             values |= {(where, k): each for k, each in enumerate(numbers)}
         return [*x, *(values.get(key, 0.0) for key in held)]
 
-    def traced() -> TracedEquations:
-        return TracedEquations(layout, trace(layout, read), keys)
-
-    layout = context.store.layout
-    found, _ = kept_equations(layout, ("beginning", *keys, *held), traced)
-    return ExactJacobian(context.store, found.slopes)
+    return kept_jacobian(context.store, ("beginning", *held), read, keys)

@@ -26,7 +26,7 @@ from flexure.diagrams.values.arrays import FloatArray
 from flexure.diagrams.values.events import Initialization, Periodic, Trigger
 from flexure.diagrams.values.symbolic_values import DISCRETE, Key
 from flexure.solvers.analysis.equations.equations import Variable
-from flexure.solvers.analysis.equations.kept_equations import TracedEquations, kept_equations
+from flexure.solvers.analysis.equations.kept_equations import kept_code
 from flexure.solvers.native.programs.system_trace import DiscretePlaces, Update, read_update
 from flexure.solvers.tracing.exact_jacobian import ExactJacobian, JacobianCode, state_keys
 from flexure.solvers.tracing.trace import SymbolicStore, trace
@@ -87,18 +87,17 @@ class SampledSlopes:
             events = [(store.leaves[leaf.position], event) for leaf, event in self._events]
             return [read_update(store, leaf, event, places.starts) for leaf, event in events]
 
-        def made() -> TracedEquations:
+        def made() -> list[tuple[JacobianCode, list[int], bool]]:
             codes, wanted = [], [*state_keys(self._store), *held, *keys, *self._beyond]
             for update in trace(layout, read):
                 jumps = may_jump(update.expressions)
                 codes.append((JacobianCode(update.expressions, wanted, n), update.targets, jumps))
-            return TracedEquations(layout, [], [], more=codes)
+            return codes
 
-        found, _ = kept_equations(layout, (self._triggers, *held, *keys), made)
+        codes = kept_code(layout, (self._triggers, *held, *keys), made)
         # Targets are places among all states and all discrete values, rows those of held ones.
         begins = {key: places.starts[key[0][1]][key[0][2]] + key[1] for key in held}
         row = {n + begins[key]: n + k for k, key in enumerate(held)} | {k: k for k in range(n)}
-        codes: list[tuple[JacobianCode, list[int], bool]] = found.more
         for (code, targets, jumps), (_, event) in zip(codes, self._events, strict=True):
             rows = [row[target] for target in targets]
             self._slopes.append((ExactJacobian(self._store, code), rows))
@@ -141,12 +140,22 @@ class SampledSlopes:
             exact, rows = self._slopes[k]
             entries = exact.entries(store.time, store.x)
             if not np.isfinite(entries).all():
-                raise NonFiniteError(
+                raise infinite_slope(
                     f"{self._attempt} at t = {store.time:.9g} s",
-                    expected=f"finite derivatives of the update '{self._events[k][1].label}'",
-                    found="NaN or infinity",
-                    remedy="Look for a root or a quotient whose slope is infinite there",
+                    f"finite derivatives of the update '{self._events[k][1].label}'",
                 )
             found.append((rows, exact.sparse(entries)))
         run_updates(self._events[k] for k in due)
         return found
+
+
+def infinite_slope(
+    attempt: str, expected: str = "finite derivatives by states and parameters"
+) -> NonFiniteError:
+    """Return the error of derivatives that are not finite."""
+    return NonFiniteError(
+        attempt,
+        expected=expected,
+        found="NaN or infinity",
+        remedy="Look for a root or a quotient whose slope is infinite there",
+    )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,8 +17,9 @@ from flexure.diagrams.concurrency.one_thread import in_one_thread
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.contexts.root_contexts import start_context
 from flexure.diagrams.interface.html import heading
+from flexure.diagrams.interface.lazy_names import Deferred
 from flexure.diagrams.interface.option_names import answers_other_words
-from flexure.diagrams.interface.result_classes import Answer
+from flexure.diagrams.interface.result_classes import Answer, Entries
 from flexure.diagrams.systems.system import System, require_system
 from flexure.diagrams.values.arrays import FloatArray, as_number, check_bounds
 from flexure.diagrams.values.tables import Table
@@ -32,11 +32,10 @@ from flexure.solvers.analysis.statics.critical_states import Critical, CriticalS
 from flexure.solvers.analysis.statics.nearby_equilibrium import motion_in_words, settle
 
 if TYPE_CHECKING:
-    from matplotlib.animation import FuncAnimation
-    from matplotlib.axes import Axes
-
+    from flexure.solvers.analysis.modes import mode_plots
     from flexure.solvers.analysis.modes.mode_plots import Shape
-    from flexure.solvers.results.mechanisms.camera import View
+else:
+    mode_plots = Deferred("flexure.solvers.analysis.modes.mode_plots")
 
 _EQUAL = 1e-6  # relative distance of factors that are one
 _SAME = 0.999  # resemblance of shapes that are one
@@ -91,7 +90,7 @@ class CriticalLoad:
         return f"<CriticalLoad: {self.factor:.6g}, {self.kind}, {shape}>"
 
 
-class Buckling(Answer):
+class Buckling(Entries[CriticalLoad], Answer):
     """Critical factors of a load: a sequence of `CriticalLoad`, made by `buckling`.
 
     Factors of the smallest magnitude come first.
@@ -133,17 +132,11 @@ class Buckling(Answer):
         self.context = context
         self.loads = loads
         self.how = how
-        self._found = found
-
-    def __len__(self) -> int:
-        return len(self._found)
-
-    def __iter__(self) -> Iterator[CriticalLoad]:
-        return iter(self._found)
+        self._entries = found
 
     def __getitem__(self, index: int) -> CriticalLoad:
         attempt = f"Cannot find a critical load of '{self.context.system.label}'"
-        return self._found[checked_number(index, len(self), "critical loads", attempt)]
+        return self._entries[checked_number(index, len(self), "critical loads", attempt)]
 
     @property
     def factors(self) -> FloatArray:
@@ -168,82 +161,11 @@ class Buckling(Answer):
         ]
         return Table(("factor", "linear_factor", "kind", "moves"), rows)
 
-    def plot(
-        self,
-        index: int = 0,
-        plant: Plant | None = None,
-        *,
-        view: View = "auto",
-        ax: Axes | None = None,
-        path: str | Path | None = None,
-    ) -> Axes:
-        """Draw a buckling shape on the mechanism, over the critical state.
+    plot = mode_plots.plot_shape
+    animate = mode_plots.animate_shape
 
-        Parameters
-        ----------
-        index : int
-            Number of the critical load.
-        plant : Plant, optional
-            The plant; it may be omitted when the system is one or contains exactly one.
-        view, ax, path
-            As in `plot_mechanism`.
-
-        Returns
-        -------
-        matplotlib.axes.Axes
-
-        Raises
-        ------
-        ValueRefusedError
-            When there is no such critical load, or its shape does not move the plant.
-        UnknownNameError
-            When there is no plant, or it is not clear which one is meant.
-
-        Notes
-        -----
-        The amplitude is chosen so that the shape can be seen: about an eighth of the size of the
-        mechanism.
-        """
-        attempt = f"Cannot draw a buckling shape of '{self.context.system.label}'"
-        return buckling_shape(self[index], plant, attempt).plot(view=view, ax=ax, path=path)
-
-    def animate(
-        self,
-        index: int = 0,
-        plant: Plant | None = None,
-        *,
-        path: str | Path | None = None,
-        view: View = "auto",
-        fps: int = 25,
-    ) -> FuncAnimation:
-        """Animate a buckling shape about the critical state.
-
-        Parameters
-        ----------
-        index : int
-            Number of the critical load.
-        plant : Plant, optional
-            The plant; it may be omitted when the system is one or contains exactly one.
-        path, view, fps
-            As in `animate`.
-
-        Returns
-        -------
-        matplotlib.animation.FuncAnimation
-
-        Raises
-        ------
-        ValueRefusedError
-            When there is no such critical load, or its shape does not move the plant.
-        UnknownNameError
-            When there is no plant, or it is not clear which one is meant.
-        """
-        attempt = f"Cannot animate a buckling shape of '{self.context.system.label}'"
-        return buckling_shape(self[index], plant, attempt).animate(path=path, view=view, fps=fps)
-
-    def _shape_of(self, index: int, plant: Plant) -> Shape:
-        """Return the shape of a critical load for a page."""
-        attempt = f"Cannot show a buckling shape of '{self.context.system.label}'"
+    def _shape_of(self, index: int, plant: Plant | None, verb: str = "show") -> Shape:
+        attempt = f"Cannot {verb} a buckling shape of '{self.context.system.label}'"
         return buckling_shape(self[index], plant, attempt)
 
     def _pieces(self) -> Iterator[str]:

@@ -17,10 +17,11 @@ from flexure.diagrams.concurrency.one_thread import in_one_thread
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.contexts.root_contexts import start_context
 from flexure.diagrams.contexts.value_places import find_place, path_of
-from flexure.diagrams.drawing.formats.new_figures import new_figure, saved
+from flexure.diagrams.drawing.formats.new_figures import PlottedInPanels, new_figure, saved
 from flexure.diagrams.drawing.formats.style import GREY, labelled, name_axis, style_of, tidy
 from flexure.diagrams.interface.html import Shown, heading
 from flexure.diagrams.interface.option_names import answers_other_words
+from flexure.diagrams.interface.result_classes import Entries
 from flexure.diagrams.systems.system import System, require_system
 from flexure.diagrams.values.arrays import FloatArray
 from flexure.diagrams.values.tables import Table
@@ -46,8 +47,12 @@ _KINDS = ((slice(0, 3), "rotation"), (slice(3, 6), "translation"))
 _NOISE = 1e-13  # of the largest motion, which a table shows as none
 
 
-class StiffnessTrack(Shown):
+class StiffnessTrack(Entries[Stiffness], Shown, PlottedInPanels):
     """The stiffness of a mechanism at a frame along a path of equilibria.
+
+    Its figure has the stiffness against motions in each direction over the path. Full lines are
+    those of a load that acts alone. Dashed ones are those of a frame that is kept from moving in
+    the five other directions, where there are such.
 
     Attributes
     ----------
@@ -87,14 +92,8 @@ class StiffnessTrack(Shown):
     ) -> None:
         self.system = system
         self.values = dict(values)
-        self.stiffnesses = tuple(found)
+        self.stiffnesses = self._entries = tuple(found)
         self.motions = np.array([_moved(found[since], each) for each in found])
-
-    def __len__(self) -> int:
-        return len(self.stiffnesses)
-
-    def __iter__(self) -> Iterator[Stiffness]:
-        return iter(self.stiffnesses)
 
     @property
     def compliances(self) -> FloatArray:
@@ -187,21 +186,7 @@ class StiffnessTrack(Shown):
             names, [(*row, *d) for *row, d in zip(*given, diagonals.tolist(), strict=True)]
         )
 
-    def plot(self, *, path: str | Path | None = None) -> Figure:
-        """Plot the stiffness against motions in each direction over the path.
-
-        Full lines are those of a load that acts alone. Dashed ones are those of a frame that is
-        kept from moving in the five other directions, where there are such.
-
-        Parameters
-        ----------
-        path : str or Path, optional
-            Where to save the figure.
-
-        Returns
-        -------
-        matplotlib.figure.Figure
-        """
+    def _figure(self) -> Figure:
         figure = new_figure(figsize=(8.0, 6.0), layout="constrained")
         axes = figure.subplots(2, 1, sharex=True)
         name, grid, unit = self._over()
@@ -222,7 +207,7 @@ class StiffnessTrack(Shown):
             _finish(ax, len(shown))
         name_axis(axes[1].xaxis, name, unit, most=60)
         figure.suptitle(f"{self.system.label}: {self.stiffnesses[0].frame.name}")
-        return saved(figure, path)
+        return figure
 
     def plot_parasitic(
         self, stroke: str | None = None, *, path: str | Path | None = None

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from flexure.diagrams.checks.arguments import check_axes, require
+from flexure.diagrams.checks.arguments import require
 from flexure.diagrams.checks.errors import EvaluationError
-from flexure.diagrams.drawing.formats.new_figures import axes_or_new, saved
-from flexure.diagrams.drawing.formats.style import BLUE, GREY, check_file, tidy
+from flexure.diagrams.drawing.formats.new_figures import Plotted
+from flexure.diagrams.drawing.formats.style import BLUE, GREY, tidy
 from flexure.diagrams.interface.result_classes import Answer
 from flexure.diagrams.values.arrays import FloatArray, as_number, bounded
 from flexure.solvers.design.estimators.sampled_filter import SampledFilter
@@ -25,12 +24,14 @@ _FEWEST = 10  # samples with which a test says something
 
 
 @dataclass(frozen=True, eq=False)
-class FilterConsistency(Answer):
+class FilterConsistency(Answer, Plotted):
     """Test of the normalized innovations squared (NIS) of a filter.
 
     For a filter whose model, W and V are right, the sum of all NIS is chi-square distributed with
     as many degrees of freedom as there are measured components, and innovations of different
     samples are uncorrelated.
+
+    The picture has the NIS of the samples, and the limits of single samples.
 
     Attributes
     ----------
@@ -82,26 +83,11 @@ class FilterConsistency(Answer):
     nis: FloatArray
     num_used: FloatArray
 
-    def plot(self, *, ax: Axes | None = None, path: str | Path | None = None) -> Axes:
-        """Plot the NIS of the samples, and the limits of single samples.
+    _figsize = (8.0, 3.6)
 
-        Parameters
-        ----------
-        ax : matplotlib.axes.Axes, optional
-            Where to plot; a new figure when omitted.
-        path : str or Path, optional
-            Where to save the figure.
-
-        Returns
-        -------
-        matplotlib.axes.Axes
-        """
+    def _draw(self, ax: Axes) -> None:
         from scipy.stats import chi2
 
-        attempt = "Cannot draw the consistency of a filter"
-        check_axes(ax, attempt)
-        check_file(path, attempt)
-        ax = axes_or_new(ax, figsize=(8.0, 3.6))
         ax.plot(self.times, self.nis, ".", color=BLUE, markersize=4, label="NIS")
         rest = 0.5 * (1.0 - self.confidence)
         for share in (rest, 1.0 - rest):
@@ -114,7 +100,6 @@ class FilterConsistency(Answer):
         ax.set_title(
             f"mean per component {self.mean_nis:.3g}, expected {low:.3g} to {high:.3g}", fontsize=10
         )
-        return saved(ax, path)
 
     def __str__(self) -> str:
         low, high = self.bounds

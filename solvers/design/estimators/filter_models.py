@@ -15,7 +15,7 @@ from flexure.diagrams import scalars
 from flexure.diagrams.checks.errors import EvaluationError, UnknownNameError, quoted
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.contexts.store import Store
-from flexure.diagrams.contexts.value_places import Place, Way, several
+from flexure.diagrams.contexts.value_places import Place, Way
 from flexure.diagrams.scalars.derivatives.simplification import simplify
 from flexure.diagrams.scalars.expressions.ufuncs import objects
 from flexure.diagrams.values.arrays import Array
@@ -171,20 +171,6 @@ class FilterModel:
         values: dict[Key, Any] = dict(zip(self._keys, x, strict=True))
         values |= dict(zip(self._entries, u, strict=True))
         return values | {_TIME_KEY: time}
-
-
-def known_inputs(context: Context, inputs: Way | Iterable[Way] | None) -> list[Way]:
-    """Return the inputs of a model: all free vector inputs when none is named."""
-    if inputs is not None:
-        return several(inputs)
-    return [port for port in context.system.input_ports if port.size]
-
-
-def measured_outputs(context: Context, outputs: Way | Iterable[Way] | None) -> list[Way]:
-    """Return the outputs of a model: all vector outputs when none is named."""
-    if outputs is not None:
-        return several(outputs)
-    return [port for port in context.system.output_ports if port.size]
 
 
 def _refuse_coordinates(context: Context, attempt: str) -> None:

@@ -15,12 +15,9 @@ from flexure.diagrams.contexts.root_contexts import start_context
 from flexure.diagrams.contexts.value_places import Way
 from flexure.diagrams.systems.system import System, require_system
 from flexure.diagrams.values.arrays import Array, bounded, check_bounds
+from flexure.solvers.analysis.equations.equations import vector_ports
 from flexure.solvers.analysis.linear_models.linear_model import LinearModel
-from flexure.solvers.design.estimators.filter_models import (
-    FilterModel,
-    known_inputs,
-    measured_outputs,
-)
+from flexure.solvers.design.estimators.filter_models import FilterModel
 from flexure.solvers.design.estimators.sampled_filter import SampledFilter, corrected
 from flexure.solvers.design.state_space.weights import Weights, check_model
 
@@ -164,8 +161,8 @@ class ModelFilter(SampledFilter):
         self._substeps = count_of(substeps, "substeps", attempt, minimum=1)
         self._model = FilterModel(
             start,
-            known_inputs(start, inputs),
-            measured_outputs(start, outputs),
+            vector_ports(inputs, model.input_ports),
+            vector_ports(outputs, model.output_ports),
             parameters,
             attempt,
         )

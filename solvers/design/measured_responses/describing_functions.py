@@ -5,19 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from flexure.blocks.signals.waveforms import Sine
-from flexure.diagrams.checks.arguments import check_axes, require
+from flexure.diagrams.checks.arguments import require
 from flexure.diagrams.checks.errors import EvaluationError, ValueRefusedError, quoted
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.contexts.root_contexts import start_context
-from flexure.diagrams.drawing.formats.new_figures import axes_or_new, saved
-from flexure.diagrams.drawing.formats.style import COLORS, check_file, tidy
+from flexure.diagrams.drawing.formats.new_figures import Plotted
+from flexure.diagrams.drawing.formats.style import COLORS, tidy
 from flexure.diagrams.interface.option_names import answers_other_words
 from flexure.diagrams.interface.result_classes import Answer
 from flexure.diagrams.systems.copying import detached
@@ -46,8 +45,10 @@ _REPEATS = 1e-6  # of the largest output: more from cycle to cycle is no periodi
 
 
 @dataclass(frozen=True, eq=False)
-class DescribingFunction(Answer):
+class DescribingFunction(Answer, Plotted):
     """The describing function of a nonlinear block.
+
+    Its picture has the magnitude over the amplitude, and the phase if any.
 
     Attributes
     ----------
@@ -80,23 +81,9 @@ class DescribingFunction(Answer):
     bias: float
     name: str
 
-    def plot(self, *, ax: Axes | None = None, path: str | Path | None = None) -> Axes:
-        """Plot the magnitude of the describing function over the amplitude, and its phase if any.
+    _figsize = (8.0, 4.2)
 
-        Parameters
-        ----------
-        ax : matplotlib.axes.Axes, optional
-            Where to plot; a new figure when omitted.
-        path : str or Path, optional
-            Where to save the figure.
-
-        Returns
-        -------
-        matplotlib.axes.Axes
-        """
-        check_axes(ax, "Cannot draw a describing function")
-        check_file(path, "Cannot draw a describing function")
-        ax = axes_or_new(ax, figsize=(8.0, 4.2))
+    def _draw(self, ax: Axes) -> None:
         ax.plot(self.amplitudes, np.abs(self.gains), color=COLORS[0], label="|N|")
         ax.set_xlabel("amplitude")
         ax.set_ylabel("magnitude")
@@ -106,7 +93,6 @@ class DescribingFunction(Answer):
             ax.legend(frameon=False)
             ax.set_ylabel("magnitude, phase / 90°")
         tidy(ax)
-        return saved(ax, path)
 
     def __str__(self) -> str:
         lines = [

@@ -8,19 +8,18 @@ of the whole loop are constant.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from flexure.blocks.signals.nonlinear import Relay
-from flexure.diagrams.checks.arguments import check_axes, flag, require
+from flexure.diagrams.checks.arguments import flag, require
 from flexure.diagrams.checks.errors import EvaluationError
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.contexts.root_contexts import start_context
-from flexure.diagrams.drawing.formats.new_figures import axes_or_new, saved
-from flexure.diagrams.drawing.formats.style import COLORS, check_file, tidy
+from flexure.diagrams.drawing.formats.new_figures import Plotted
+from flexure.diagrams.drawing.formats.style import COLORS, tidy
 from flexure.diagrams.interface.option_names import answers_other_words
 from flexure.diagrams.interface.result_classes import Answer
 from flexure.diagrams.systems.diagram import Diagram
@@ -37,8 +36,11 @@ _POINTS = 4000  # of a curve
 
 
 @dataclass(frozen=True, eq=False)
-class LimitCycles(Answer):
+class LimitCycles(Answer, Plotted):
     """The limit cycles that harmonic balance predicts, and what simulations show.
+
+    Their picture has the loop gain L(jω) of the rest and -1/N(A) in the complex plane, and the
+    crossings of both.
 
     Attributes
     ----------
@@ -97,24 +99,9 @@ class LimitCycles(Answer):
     model: LinearModel
     notes: tuple[str, ...]
 
-    def plot(self, *, ax: Axes | None = None, path: str | Path | None = None) -> Axes:
-        """Plot the loop gain L(jω) of the rest and -1/N(A) in the complex plane, and crossings.
+    _figsize = (7.0, 6.0)
 
-        Parameters
-        ----------
-        ax : matplotlib.axes.Axes, optional
-            Where to plot; a new figure when omitted.
-        path : str or Path, optional
-            Where to save the figure.
-
-        Returns
-        -------
-        matplotlib.axes.Axes
-        """
-        attempt = "Cannot draw limit cycles"
-        check_axes(ax, attempt)
-        check_file(path, attempt)
-        ax = axes_or_new(ax, figsize=(7.0, 6.0))
+    def _draw(self, ax: Axes) -> None:
         gains = self.describing_function.gains
         inverse = -1.0 / gains[gains != 0.0]
         centers = -self.model.frequency_response(self.frequencies)[:, 0, 0]
@@ -140,7 +127,6 @@ class LimitCycles(Answer):
         ax.set_ylabel("imaginary part")
         tidy(ax)
         ax.legend(frameon=False, loc="best")
-        return saved(ax, path)
 
     def __len__(self) -> int:
         return len(self.amplitudes)

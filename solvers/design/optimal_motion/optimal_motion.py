@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -18,7 +18,6 @@ from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.contexts.root_contexts import start_context
 from flexure.diagrams.contexts.updates import initialize
 from flexure.diagrams.contexts.value_places import path_of, several
-from flexure.diagrams.interface.html import heading, lines
 from flexure.diagrams.interface.result_classes import Answer
 from flexure.diagrams.systems.system import System, require_system
 from flexure.diagrams.values.arrays import FloatArray, bounded, freeze
@@ -197,10 +196,6 @@ class OptimalMotion(Answer):
             f"replay error  {self.replay_error:.2g}\n"
             f"{self.how}"
         )
-
-    def _pieces(self) -> Iterator[str]:
-        yield heading("Optimal motion", self.system.label)
-        yield lines(str(self))
 
     def __repr__(self) -> str:
         doubt = "" if self.outcome == "solved" else f", {self.outcome}"

@@ -17,13 +17,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from flexure.diagrams.checks.errors import EvaluationError, FlexureError, ValueRefusedError
-from flexure.diagrams.contexts.value_places import Place
+from flexure.diagrams.checks.errors import EvaluationError, FlexureError
 from flexure.diagrams.systems.ports import Port
 from flexure.diagrams.values.arrays import FloatArray
-from flexure.diagrams.values.state import ContinuousState
 from flexure.solvers.analysis.equations.equations import find_variables
-from flexure.solvers.analysis.sensitivities.gradients import MetricGradients
+from flexure.solvers.analysis.sensitivities.gradients import MetricGradients, with_slopes
 from flexure.solvers.analysis.sensitivities.motion_derivatives import (
     MotionDerivatives,
     refuse_events,
@@ -55,7 +53,9 @@ class MotionSlopes:
         space.write(self._context, np.full(len(space), 0.5))
         refuse_events(self._context, study.attempt)
         variables = find_variables(self._context, space.paths, study.attempt, states=True)
-        self._signals = {path: _settled(place) for path, place in study.signals.items()}
+        self._signals = {
+            path: with_slopes(each, study.attempt) for path, each in study.signals.items()
+        }
         ports = [p for p in self._signals.values() if isinstance(p.handle, Port)]
         self._motion = MotionDerivatives(self._context, variables, ports, study.attempt)
         self.count = 0  # number of motions integrated so far
@@ -176,14 +176,3 @@ def slopes_of(study: Study, space: SearchSpace) -> MotionSlopes | AdjointSlopes:
         with suppress(FlexureError):
             return AdjointSlopes(study, space)
     return MotionSlopes(study, space)
-
-
-def _settled(place: Place) -> Place:
-    """Refuse signals that have no derivatives."""
-    if isinstance(place.handle, (Port, ContinuousState)):
-        return place
-    raise ValueRefusedError(
-        "Cannot differentiate a signal",
-        expected="a port or a continuous state",
-        found=f"the {place.handle.what} '{place.path}'",
-    )

@@ -22,7 +22,7 @@ from flexure.diagrams.contexts.by_path import ByPath
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.contexts.root_contexts import start_context
 from flexure.diagrams.contexts.value_places import Way, path_of, several
-from flexure.diagrams.interface.html import fold, heading, lines
+from flexure.diagrams.interface.html import fold
 from flexure.diagrams.interface.lazy_names import Deferred
 from flexure.diagrams.interface.option_names import answers_other_words, refuse_unknown
 from flexure.diagrams.systems.system import System, require_system
@@ -68,6 +68,8 @@ class Optimization(SearchResult):
     """The result of `optimize`: the best values, and the runs of the search.
 
     ``found["pid.kp"]`` is the best value of something.
+
+    Its figure has the objective of all candidates, and below it the signals of the best one.
 
     Attributes
     ----------
@@ -160,7 +162,7 @@ class Optimization(SearchResult):
             )
         return simulate(self.system, self.t_final, context=self.context, **self._options)
 
-    plot = optimization_figures.plot_optimization
+    _figure = optimization_figures.plot_optimization
 
     def __str__(self) -> str:
         width = max(map(len, [*self.values, self.goal, *self.constraints]))
@@ -184,8 +186,7 @@ class Optimization(SearchResult):
         return "\n".join(lines)
 
     def _pieces(self) -> Iterator[str]:
-        yield heading("Optimization", self.system.label)
-        yield lines(str(self))
+        yield from super()._pieces()
         yield fold("Candidates", self._table.to_html(_SHOWN), len(self._table))
 
     def __repr__(self) -> str:

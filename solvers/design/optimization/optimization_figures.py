@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from flexure.diagrams.drawing.formats.new_figures import new_figure, saved
-from flexure.diagrams.drawing.formats.style import COLORS, GREY, check_file, tidy
+from flexure.diagrams.drawing.formats.new_figures import new_figure
+from flexure.diagrams.drawing.formats.style import COLORS, GREY, tidy
 from flexure.solvers.tracing.signals import resolve
 
 if TYPE_CHECKING:
@@ -20,19 +19,8 @@ if TYPE_CHECKING:
 _WIDE = 20.0  # quotient of objectives from which on their axis is logarithmic
 
 
-def plot_optimization(found: Optimization, path: str | Path | None = None) -> Figure:
-    """Plot the objective of all candidates, and below it the signals of the best one.
-
-    Parameters
-    ----------
-    path : str or Path, optional
-        Where to save the figure.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-    """
-    check_file(path, "Cannot plot an optimization")
+def plot_optimization(found: Optimization) -> Figure:
+    """Plot the objective of all candidates, and below it the signals of the best one."""
     signals = found._signals
     rows = 1 + len(signals)
     figure = new_figure(figsize=(8.0, 1.0 + 2.4 * rows), layout="constrained")
@@ -53,7 +41,7 @@ def plot_optimization(found: Optimization, path: str | Path | None = None) -> Fi
         below[-1].set_xlabel("time [s]")
     goal = fill(f"{found.goal} = {found.objective:.5g}", 80)
     figure.suptitle(f"{found.system.label}\n{goal}", fontsize=11)
-    return saved(figure, path)
+    return figure
 
 
 def _plot_convergence(ax: Any, found: Optimization) -> None:

@@ -20,6 +20,7 @@ from flexure.diagrams.checks.errors import (
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.contexts.root_contexts import require_root
 from flexure.diagrams.contexts.value_places import Place, Way, find_place, path_of, several, untied
+from flexure.diagrams.drawing.formats.new_figures import PlottedInPanels
 from flexure.diagrams.interface.result_classes import Answer
 from flexure.diagrams.systems.system import System
 from flexure.diagrams.values.arrays import FloatArray, as_number, show
@@ -41,7 +42,7 @@ class _Item:
     label: str | None  # what results call it; None for all but the first of tied parameters
 
 
-class SearchResult(Answer):
+class SearchResult(Answer, PlottedInPanels):
     """Base of results of searches: the best values by path, which can be set in a context."""
 
     _result: ClassVar[str]  # what it is called

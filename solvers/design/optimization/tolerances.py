@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,7 +24,6 @@ from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.contexts.root_contexts import start_context
 from flexure.diagrams.drawing.formats.new_figures import new_figure, saved
 from flexure.diagrams.drawing.formats.style import COLORS, RED, check_file, tidy
-from flexure.diagrams.interface.html import heading, lines
 from flexure.diagrams.interface.option_names import answers_other_words, refuse_unknown
 from flexure.diagrams.interface.result_classes import Answer
 from flexure.diagrams.systems.system import System, require_system
@@ -229,10 +228,6 @@ class Tolerances(Answer):
             number, why = next(iter(self.failures.items()))
             text.append(f"{len(self.failures)} samples have no numbers; sample {number}: {why}")
         return "\n".join([*text, str(self.metrics_table()), str(self.table()), self.how])
-
-    def _pieces(self) -> Iterator[str]:
-        yield heading("Tolerances", self.system.label)
-        yield lines(str(self))
 
     def __repr__(self) -> str:
         return (

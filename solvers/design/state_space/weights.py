@@ -18,7 +18,7 @@ import numpy.typing as npt
 from flexure.diagrams.checks.arguments import items_of, mapping, require, require_known, shown
 from flexure.diagrams.checks.errors import ValueRefusedError, quoted, warn
 from flexure.diagrams.values.arrays import FloatArray, as_number, as_numbers, bounded, check_bounds
-from flexure.solvers.analysis.linear_models.linear_model import LinearModel
+from flexure.solvers.analysis.linear_models.linear_model import LinearModel, channels
 from flexure.solvers.analysis.linear_models.poles import all_decay, least_stable_first
 
 #: Eigenvalues.
@@ -94,13 +94,7 @@ def warn_if_read_late(model: LinearModel, controls: Iterable[str]) -> None:
 def without_inputs(model: LinearModel, left_out: list[int]) -> LinearModel:
     """Return a model without some of its inputs."""
     kept = [k for k in range(model.B.shape[1]) if k not in left_out]
-    return replace(
-        model,
-        B=model.B[:, kept],
-        D=model.D[:, kept],
-        u0=model.u0[kept],
-        input_names=[model.input_names[k] for k in kept],
-    )
+    return channels(model, kept, [*range(len(model.C))])
 
 
 def without_states(model: LinearModel, leaves_out: Callable[[str], bool]) -> LinearModel:

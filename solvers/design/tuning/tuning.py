@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +16,6 @@ from flexure.diagrams.contexts.by_path import ByPath
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.contexts.root_contexts import start_context
 from flexure.diagrams.contexts.value_places import Way, find_place, path_of, several
-from flexure.diagrams.interface.html import heading, lines
 from flexure.diagrams.interface.lazy_names import Deferred
 from flexure.diagrams.systems.system import System, require_system
 from flexure.diagrams.values.arrays import FloatArray, bounded
@@ -43,6 +42,8 @@ class Tune(SearchResult):
     """The result of `tune`: gains, and how far they meet each goal.
 
     ``tuned["pid.kp"]`` is the value of a gain.
+
+    Its figure has each gain over frequency in all contexts, and how far all goals are met.
 
     Attributes
     ----------
@@ -105,7 +106,7 @@ class Tune(SearchResult):
         ]
         return Table(("goal", "context", "before", "after", "met"), rows)
 
-    plot = tuning_figures.plot_tuning
+    _figure = tuning_figures.plot_tuning
 
     def __str__(self) -> str:
         width = max(map(len, [*self.values, *self.achieved]))
@@ -119,10 +120,6 @@ class Tune(SearchResult):
             text = f"{value:.6g}" if np.ndim(value) == 0 else np.array2string(np.asarray(value))
             found.append(f"{name:{width}}  {text}")
         return "\n".join([*found, f"{self.evaluations} evaluations: {self.how}"])
-
-    def _pieces(self) -> Iterator[str]:
-        yield heading("Tune", self.system.label)
-        yield lines(str(self))
 
     def __repr__(self) -> str:
         missed = sum(excess > _MET for excess in self.excess.values())

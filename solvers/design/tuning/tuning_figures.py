@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from flexure.diagrams.drawing.formats.new_figures import new_figure, saved
-from flexure.diagrams.drawing.formats.style import COLORS, GREY, check_file, tidy
+from flexure.diagrams.drawing.formats.new_figures import new_figure
+from flexure.diagrams.drawing.formats.style import COLORS, GREY, tidy
 from flexure.diagrams.values.arrays import FloatArray
 from flexure.solvers.analysis.frequency.frequency_search import QuadraticSearch
 from flexure.solvers.design.objectives.measures import GainMeasure, MarginMeasure
@@ -27,19 +26,8 @@ _STILL = 1e-7  # of the fastest pole: slower ones are rounding
 _AROUND = 30.0  # times the natural frequencies, on both sides
 
 
-def plot_tuning(found: Tune, path: str | Path | None = None) -> Figure:
-    """Plot each gain over frequency in all contexts, and how far all goals are met.
-
-    Parameters
-    ----------
-    path : str or Path, optional
-        Where to save the figure.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-    """
-    check_file(path, "Cannot plot a tuning")
+def plot_tuning(found: Tune) -> Figure:
+    """Plot each gain over frequency in all contexts, and how far all goals are met."""
     curves = [
         goal for goal in found._goals if isinstance(goal.measure, (GainMeasure, MarginMeasure))
     ]
@@ -51,7 +39,7 @@ def plot_tuning(found: Tune, path: str | Path | None = None) -> Figure:
     for goal, ax in zip(curves, axes[:-1], strict=True):
         _plot_gain(ax, found, goal)
     _plot_goals(axes[-1], found)
-    return saved(figure, path)
+    return figure
 
 
 def _plot_gain(ax: Any, found: Tune, goal: Goal) -> None:

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from flexure.diagrams.checks.errors import ValueRefusedError, warn
 from flexure.diagrams.contexts.value_places import path_of
+from flexure.diagrams.drawing.formats.new_figures import Plotted
 from flexure.diagrams.interface.html import Shown
 from flexure.diagrams.interface.lazy_names import Deferred
 from flexure.diagrams.interface.result_classes import Answer
@@ -279,8 +280,10 @@ def positive(argument: str, value: object) -> float:
 
 
 @dataclass(frozen=True)
-class DisturbanceResponse(Shown):
+class DisturbanceResponse(Shown, Plotted):
     """A recorded response to a disturbance with its measures.
+
+    Its picture has the peak, the recovery and the area of the error marked.
 
     Attributes
     ----------
@@ -322,20 +325,26 @@ class DisturbanceResponse(Shown):
 
         return response_pieces(self)
 
-    plot = response_plots.plot_disturbance
+    _figsize = (8.0, 4.8)
+    _draw = response_plots.draw_disturbance
 
 
 def record_disturbance(
     result: SimulationResult,
     signal: Signal,
     *,
-    at: float,
-    target: float | None,
-    band: float,
-    tolerance: float | None,
-    control: Signal | None,
+    at: float | None = None,
+    target: float | None = None,
+    band: float = BAND,
+    tolerance: float | None = None,
+    control: Signal | None = None,
 ) -> DisturbanceResponse:
-    """Return a signal of a simulation as a response to a disturbance."""
+    """Return a signal as the response to a disturbance, ready to be plotted.
+
+    Options are those of `disturbance_info`.
+    """
+    at, asked = result.find_step(signal, at, disturbs=True)
+    target = asked if target is None and not np.isnan(asked) else target
     response, effort = read_curves(result, signal, control, "response to a disturbance")
     name = path_of(signal)
     info = measure(f"'{name}'", response, at, target, band, tolerance, effort)

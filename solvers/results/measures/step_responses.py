@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from flexure.diagrams.checks.errors import ValueRefusedError, warn
 from flexure.diagrams.contexts.value_places import path_of
+from flexure.diagrams.drawing.formats.new_figures import Plotted
 from flexure.diagrams.interface.lazy_names import Deferred
 from flexure.diagrams.interface.result_classes import Answer
 from flexure.diagrams.values.arrays import FloatArray, as_number, as_numbers
@@ -216,8 +217,10 @@ def straight(time: npt.ArrayLike, values: npt.ArrayLike, attempt: str) -> Curve:
 
 
 @dataclass(frozen=True)
-class StepResponse(Answer):
+class StepResponse(Answer, Plotted):
     """A recorded step response with its measures.
+
+    Its picture has rise time, peak, settling time and final value marked.
 
     Attributes
     ----------
@@ -260,7 +263,8 @@ class StepResponse(Answer):
 
         return response_pieces(self)
 
-    plot = response_plots.plot_step_response
+    _figsize = (8.0, 4.8)
+    _draw = response_plots.draw_step_response
 
 
 def record_response(

@@ -14,12 +14,12 @@ import numpy as np
 from flexure.blocks import Plant
 from flexure.blocks.multibody import Body
 from flexure.blocks.multibody.bodies.bodies import Frame, FrameLike, as_frame
-from flexure.diagrams.checks.arguments import check_axes, flag, items_of
+from flexure.diagrams.checks.arguments import flag, items_of
 from flexure.diagrams.checks.errors import DeclarationError, UnknownNameError
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.drawing.arrangement.geometry import text_width
 from flexure.diagrams.drawing.formats.new_figures import axes_or_new, saved
-from flexure.diagrams.drawing.formats.style import check_title
+from flexure.diagrams.drawing.formats.style import check_target, check_title
 from flexure.diagrams.systems.system import System, way_to_a_system
 from flexure.diagrams.values.arrays import FloatArray, bounded, check_bounds
 from flexure.solvers.results.mechanisms.background import (
@@ -348,7 +348,7 @@ def plot_mechanism(
     """
     require_plant(plant)
     context = plant.create_default_context() if context is None else context
-    check_axes(ax, f"Cannot draw '{plant.label}'")
+    check_target(ax, path, f"Cannot draw '{plant.label}'")
     with_forces, height, caption = checked_options(plant, forces, ground, title)
     poses = poses_in(plant, [context])
     acting = _forces_in(plant, context) if with_forces else None

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from flexure.diagrams.checks.arguments import check_axes
-from flexure.diagrams.drawing.formats.new_figures import axes_or_new, saved
-from flexure.diagrams.drawing.formats.style import BLUE, GREY, ORANGE, check_file, name_axis, tidy
+from flexure.diagrams.drawing.formats.style import BLUE, GREY, ORANGE, name_axis, tidy
 from flexure.solvers.results.pictures.free_labels import Label, place_labels
 
 if TYPE_CHECKING:
@@ -21,23 +18,8 @@ if TYPE_CHECKING:
 _PLACES = 9  # along a line, at which its label can be
 
 
-def plot_step_response(
-    response: StepResponse, ax: Axes | None = None, path: str | Path | None = None
-) -> Axes:
-    """Plot the response with rise time, peak, settling time and final value marked.
-
-    Parameters
-    ----------
-    ax : matplotlib.axes.Axes, optional
-        Where to plot; a new figure when omitted.
-    path : str or Path, optional
-        Where to save the figure.
-
-    Returns
-    -------
-    matplotlib.axes.Axes
-    """
-    ax = _axes(ax, path, "Cannot plot a step response")
+def draw_step_response(response: StepResponse, ax: Axes) -> None:
+    """Draw a response with rise time, peak, settling time and final value marked."""
     info = response.info
     at, change = response.at, abs(info.final - info.initial)
     said: list[Label] = []
@@ -72,26 +54,10 @@ def plot_step_response(
         text = f"settled after {info.settling_time:.3g} s (±{info.band:.0%})"
         said.append(_along_column(ax, text, settled, GREY))
     place_labels(ax, said, curve, outside=True)
-    return saved(ax, path)
 
 
-def plot_disturbance(
-    response: DisturbanceResponse, ax: Axes | None = None, path: str | Path | None = None
-) -> Axes:
-    """Plot the response with its peak, its recovery and the area of its error marked.
-
-    Parameters
-    ----------
-    ax : matplotlib.axes.Axes, optional
-        Where to plot; a new figure when omitted.
-    path : str or Path, optional
-        Where to save the figure.
-
-    Returns
-    -------
-    matplotlib.axes.Axes
-    """
-    ax = _axes(ax, path, "Cannot plot a response to a disturbance")
+def draw_disturbance(response: DisturbanceResponse, ax: Axes) -> None:
+    """Draw a response with its peak, its recovery and the area of its error marked."""
     info, time, values = response.info, response.time, response.values
     low, high = info.target - info.tolerance, info.target + info.tolerance
     ax.axhspan(low, high, color=BLUE, alpha=0.10, linewidth=0)
@@ -111,14 +77,6 @@ def plot_disturbance(
         text = f"recovered after {info.recovery_time:.3g} s (±{info.tolerance:.3g})"
         said.append(_along_column(ax, text, recovered, GREY))
     place_labels(ax, said, curve, outside=True)
-    return saved(ax, path)
-
-
-def _axes(ax: Axes | None, path: str | Path | None, attempt: str) -> Axes:
-    """Return where to plot."""
-    check_axes(ax, attempt)
-    check_file(path, attempt)
-    return axes_or_new(ax, figsize=(8.0, 4.8))
 
 
 def _draw(ax: Axes, response: StepResponse | DisturbanceResponse) -> list[Any]:

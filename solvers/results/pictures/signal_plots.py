@@ -12,7 +12,6 @@ import numpy as np
 from flexure.diagrams.checks.arguments import (
     are_axes,
     can_be_written,
-    check_axes,
     items_of,
     mapping,
     require,
@@ -27,6 +26,7 @@ from flexure.diagrams.drawing.formats.style import (
     PALE,
     RED,
     check_file,
+    check_target,
     check_title,
     labelled,
     name_axis,
@@ -404,8 +404,7 @@ def plot_phase(
     matplotlib.axes.Axes
     """
     attempt = f"Cannot plot a phase portrait of '{result.system.label}'"
-    check_axes(ax, attempt)
-    check_file(path, attempt)
+    check_target(ax, path, attempt)
     check_title(title, attempt)
     scales = Scales(units, attempt)
     grid = result.fine_time(_POINTS)

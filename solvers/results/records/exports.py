@@ -290,7 +290,11 @@ class Exported:
 
 @contextmanager
 def writing(
-    path: str | Path, newline: str | None = None, *, binary: bool = False
+    path: str | Path,
+    newline: str | None = None,
+    *,
+    binary: bool = False,
+    attempt: str = "Cannot write signals",
 ) -> Iterator[IO[Any]]:
     """Open a file that takes the place of another one once all of it is written."""
     try:
@@ -298,7 +302,7 @@ def writing(
             yield file
     except OSError as error:
         raise RecordFileError(
-            f"Cannot write signals to '{path}'",
+            f"{attempt} to '{path}'",
             expected="the name of a file that can be written, and room for it",
             found=error.strerror or str(error),
             remedy="A file of this name is unchanged",

@@ -38,14 +38,16 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from flexure.solvers.pages import pages
+    from flexure.solvers.results.measures import disturbances
     from flexure.solvers.results.measures.curves import DenseOutput
-    from flexure.solvers.results.measures.disturbances import DisturbanceInfo, DisturbanceResponse
+    from flexure.solvers.results.measures.disturbances import DisturbanceInfo
     from flexure.solvers.results.measures.step_characteristics import StepInfo
     from flexure.solvers.results.measures.step_responses import StepResponse
     from flexure.solvers.results.measures.step_sources import StepInput
     from flexure.solvers.results.pictures import energy_plots, signal_plots
     from flexure.solvers.results.records import spectra
 else:
+    disturbances = Deferred("flexure.solvers.results.measures.disturbances")
     energy_plots = Deferred("flexure.solvers.results.pictures.energy_plots")
     pages = Deferred("flexure.solvers.pages.pages")
     signal_plots = Deferred("flexure.solvers.results.pictures.signal_plots")
@@ -424,34 +426,7 @@ class SimulationResult(Shown, HasSignals, Exported):
             signal, at=at, target=target, band=band, tolerance=tolerance, control=control
         ).info
 
-    def disturbance_response(
-        self,
-        signal: Signal,
-        *,
-        at: float | None = None,
-        target: float | None = None,
-        band: float = 0.05,
-        tolerance: float | None = None,
-        control: Signal | None = None,
-    ) -> DisturbanceResponse:
-        """Return a signal as the response to a disturbance, ready to be plotted.
-
-        Options are those of `disturbance_info`.
-        """
-        from flexure.solvers.results.measures.disturbances import record_disturbance
-
-        found = self.find_step(signal, at, disturbs=True)
-        if target is None and not math.isnan(found.target):
-            target = found.target
-        return record_disturbance(
-            self,
-            signal,
-            at=found.at,
-            target=target,
-            band=band,
-            tolerance=tolerance,
-            control=control,
-        )
+    disturbance_response = disturbances.record_disturbance
 
     def plot(
         self,

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from flexure.diagrams.checks.arguments import check_axes, count_of, one_of
+from flexure.diagrams.checks.arguments import count_of, one_of
 from flexure.diagrams.checks.errors import ValueRefusedError
 from flexure.diagrams.contexts.value_places import path_of
-from flexure.diagrams.drawing.formats.new_figures import axes_or_new, saved
-from flexure.diagrams.drawing.formats.style import BLUE, ORANGE, check_file, name_axis, tidy
+from flexure.diagrams.drawing.formats.new_figures import Plotted
+from flexure.diagrams.drawing.formats.style import BLUE, ORANGE, name_axis, tidy
 from flexure.diagrams.interface.option_names import answers_other_words
 from flexure.diagrams.interface.result_classes import Answer
 from flexure.diagrams.values.arrays import FloatArray, as_number
@@ -35,8 +34,10 @@ _DEPTH = {"amplitude": 1e-6, "psd": 1e-12}  # of the largest value, below which 
 
 
 @dataclass(frozen=True, eq=False)
-class Spectrum(Answer):
+class Spectrum(Answer, Plotted):
     """The spectrum of a signal of a run; see `SimulationResult.spectrum`.
+
+    Its picture is over frequency, both in powers of ten.
 
     Attributes
     ----------
@@ -80,24 +81,9 @@ class Spectrum(Answer):
         """The frequency with the largest value, in Hz."""
         return float(self.frequency[np.argmax(self.values)])
 
-    def plot(self, ax: Axes | None = None, path: str | Path | None = None) -> Axes:
-        """Plot the spectrum over frequency, both in powers of ten.
+    _figsize = (8.0, 4.4)
 
-        Parameters
-        ----------
-        ax : matplotlib.axes.Axes, optional
-            Where to plot; a new figure when omitted.
-        path : str or Path, optional
-            Where to save the figure.
-
-        Returns
-        -------
-        matplotlib.axes.Axes
-        """
-        attempt = f"Cannot plot the spectrum of '{self.name}'"
-        check_axes(ax, attempt)
-        check_file(path, attempt)
-        ax = axes_or_new(ax, figsize=(8.0, 4.4))
+    def _draw(self, ax: Axes) -> None:
         frequency, values = self.frequency[1:], self.values[1:]
         lines = ax.plot(frequency, values, color=BLUE, linewidth=1.4)
         ax.set_xscale("log")
@@ -116,7 +102,6 @@ class Spectrum(Answer):
             ax.plot(at, largest, "o", color=ORANGE, markersize=5, zorder=4)
             label = Label(f"{largest:.3g} at {at:.4g} Hz", (at, largest), ORANGE)
             place_labels(ax, [label], lines, outside=True)
-        return saved(ax, path)
 
     def __repr__(self) -> str:
         size = f"{len(self.values)} frequencies up to {self.frequency[-1]:.4g} Hz"

@@ -20,13 +20,12 @@ from flexure.diagrams.checks.errors import (
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.contexts.context_files import from_dict, to_dict
 from flexure.diagrams.contexts.value_places import path_of
-from flexure.diagrams.files.atomic_files import replacing
 from flexure.diagrams.interface.completion import HasSignals
 from flexure.diagrams.interface.html import Shown
 from flexure.diagrams.systems.system import System, require_system
 from flexure.diagrams.values.arrays import FloatArray, freeze
 from flexure.solvers.results.records import provenance
-from flexure.solvers.results.records.exports import Series, SignalTable, StoredSignal
+from flexure.solvers.results.records.exports import Series, SignalTable, StoredSignal, writing
 from flexure.solvers.results.records.provenance import Entry, Provenance
 from flexure.solvers.results.records.statistics import Statistics
 from flexure.solvers.tracing.signals import Signal
@@ -58,16 +57,9 @@ def save_result(result: SimulationResult, table: SignalTable, path: str | Path) 
         "provenance": [[*entry, text] for entry, text in found.items()],
     }
     arrays: dict[str, Any] = {**table.arrays(), _ABOUT: np.array(json.dumps(about))}
-    try:
-        with replacing(name, binary=True) as file:
-            np.savez_compressed(file, **arrays)
-    except OSError as error:
-        raise RecordFileError(
-            f"Cannot save the simulation of '{result.system.label}' to '{name}'",
-            expected="the name of a file that can be written",
-            found=error.strerror or str(error),
-            remedy="A file of this name is unchanged",
-        ) from error
+    what = f"Cannot save the simulation of '{result.system.label}'"
+    with writing(name, binary=True, attempt=what) as file:
+        np.savez_compressed(file, **arrays)
 
 
 class StoredResult(Shown, HasSignals):

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from flexure.diagrams.checks.arguments import check_axes, flag, require_known, require_that, shown
+from flexure.diagrams.checks.arguments import flag, require_known, require_that, shown
 from flexure.diagrams.checks.errors import UnknownNameError, ValueRefusedError, quoted
 from flexure.diagrams.contexts.value_places import Way, path_of
 from flexure.diagrams.drawing.formats.new_figures import axes_or_new, saved
-from flexure.diagrams.drawing.formats.style import COLOR_MAP, GREY, RED, check_file, labelled
+from flexure.diagrams.drawing.formats.style import COLOR_MAP, GREY, RED, check_target, labelled
 from flexure.diagrams.interface.option_names import answers_other_words
 from flexure.diagrams.values.arrays import FloatArray, as_number
 from flexure.solvers.sweeps.pictures.plot_columns import (
@@ -82,8 +82,7 @@ def plot_map(
     from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 
     attempt = f"Cannot plot a map of the sweep of '{sweep.system.label}'"
-    check_axes(ax, attempt)
-    check_file(path, attempt)
+    check_target(ax, path, attempt)
     filled = flag(contours, "contours", attempt)
     name = only_metric(sweep.metrics, attempt) if metric is None else metric
     column = Column(name, "", metric_of(sweep.metrics, name, attempt))

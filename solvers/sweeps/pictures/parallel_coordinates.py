@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from flexure.diagrams.checks.arguments import check_axes
 from flexure.diagrams.contexts.value_places import Way
-from flexure.diagrams.drawing.formats.new_figures import new_figure, saved
-from flexure.diagrams.drawing.formats.style import COLOR_MAP, RED, check_file
+from flexure.diagrams.drawing.formats.new_figures import axes_or_new, saved
+from flexure.diagrams.drawing.formats.style import COLOR_MAP, RED, check_target
 from flexure.diagrams.values.arrays import FloatArray
 from flexure.solvers.sweeps.pictures.plot_columns import (
     Column,
@@ -70,15 +69,13 @@ def plot_parallel(
     from matplotlib.collections import LineCollection
 
     attempt = f"Cannot plot parallel coordinates of the sweep of '{sweep.system.label}'"
-    check_axes(ax, attempt)
-    check_file(path, attempt)
+    check_target(ax, path, attempt)
     columns = columns_of(sweep, names, attempt)
     require_columns(columns, 2, _MOST, attempt)
     shade = columns[-1] if color is None else columns_of(sweep, [color], attempt)[0]
     require_columns([shade], 1, 1, attempt)
-    if ax is None:
-        wide = min(2.0 + 1.6 * len(columns), 18.0)
-        ax = new_figure(figsize=(max(6.0, wide), 4.8), layout="constrained").subplots()
+    wide = min(2.0 + 1.6 * len(columns), 18.0)
+    ax = axes_or_new(ax, figsize=(max(6.0, wide), 4.8))
     heights = np.column_stack([_heights(column) for column in columns])
     points = np.stack([np.broadcast_to(np.arange(len(columns)), heights.shape), heights], axis=2)
     lost = lost_runs(sweep)

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from flexure.diagrams.checks.arguments import check_axes
-from flexure.diagrams.drawing.formats.new_figures import new_figure, saved
-from flexure.diagrams.drawing.formats.style import COLORS, GREY, check_file, labelled, tidy
+from flexure.diagrams.drawing.formats.new_figures import axes_or_new, saved
+from flexure.diagrams.drawing.formats.style import COLORS, GREY, check_target, labelled, tidy
 from flexure.diagrams.values.arrays import FloatArray
 from flexure.solvers.sweeps.pictures.plot_columns import title_of
 from flexure.solvers.sweeps.plans.plans import by_component
@@ -74,17 +73,14 @@ def plot_tornado(
         When nothing was varied, or too few runs have numbers.
     """
     attempt = f"Cannot plot a tornado chart of the sweep of '{sweep.system.label}'"
-    check_axes(ax, attempt)
-    check_file(path, attempt)
+    check_target(ax, path, attempt)
     name = only_metric(sweep.metrics, attempt) if metric is None else metric
     numbers = metric_of(sweep.metrics, name, attempt)
     ways, center, how = _measured(sweep, numbers), float(numbers[0]) if len(sweep) else 0.0, ""
     if not ways or not np.isfinite(center):
         ways, center, how = _fitted(sweep, name)
     ways = sorted(ways, key=lambda way: way.length, reverse=True)[:_MOST]
-    if ax is None:
-        tall = 1.6 + 0.42 * max(3, len(ways))
-        ax = new_figure(figsize=(8.0, tall), layout="constrained").subplots()
+    ax = axes_or_new(ax, figsize=(8.0, 1.6 + 0.42 * max(3, len(ways))))
     for row, way in enumerate(ways):
         _draw_bar(ax, row, way, center)
     ax.axvline(center, color="black", linewidth=1.0)

@@ -12,11 +12,11 @@ import numpy as np
 
 from flexure.blocks import Plant
 from flexure.blocks.multibody.trees.component_names import mixed_unit
-from flexure.diagrams.checks.arguments import check_axes, require
+from flexure.diagrams.checks.arguments import require
 from flexure.diagrams.checks.errors import ValueRefusedError
 from flexure.diagrams.contexts.value_places import Place, Way, find_place, is_signal
 from flexure.diagrams.drawing.formats.new_figures import axes_or_new, saved
-from flexure.diagrams.drawing.formats.style import COLORS, GREY, check_file, name_axis, tidy
+from flexure.diagrams.drawing.formats.style import COLORS, GREY, check_target, name_axis, tidy
 from flexure.diagrams.interface.option_names import answers_other_words
 from flexure.diagrams.values.arrays import FloatArray, as_number, bounded
 from flexure.solvers.analysis.equations.equations import can_vary
@@ -79,8 +79,7 @@ def plot_load_path(
     matplotlib.axes.Axes
     """
     attempt = f"Cannot plot a load path of '{found.system.label}'"
-    check_axes(ax, attempt)
-    check_file(path, attempt)
+    check_target(ax, path, attempt)
     sides = [_chosen(found, x, attempt, across=True), _chosen(found, y, attempt, across=False)]
     is_new = ax is None
     ax = axes_or_new(ax, figsize=(6.8, 5.0))
@@ -291,8 +290,7 @@ def plot_mechanism(
     """
     attempt = f"Cannot draw '{found.system.label}' along its load path"
     plant = chosen_plant(plant, found.system, "plot_mechanism(plant)")
-    check_axes(ax, attempt)
-    check_file(path, attempt)
+    check_target(ax, path, attempt)
     number = as_number(num_equilibria, (), f"{attempt} with num_equilibria={num_equilibria!r}")
     wanted = f"a whole number of states from 2 to {_MOST}"
     require(2 <= number <= _MOST and number == int(number), num_equilibria, attempt, wanted)
