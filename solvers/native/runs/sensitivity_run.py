@@ -155,8 +155,8 @@ class SensitivityRun:
     def hold(self, x: FloatArray, weights: FloatArray) -> None:
         """Take over the discrete values of the context, with states, columns and weights."""
         arrays = self.memory.parts["columns"].arrays
-        self._bound.program.read_discrete(self._store, arrays["env"])
-        self._own.read_discrete(self._store, arrays["own"])
+        self._bound.program.discrete.read(self._store, arrays["env"])
+        self._own.discrete.read(self._store, arrays["own"])
         self.memory.steer(self._own, weights)
         self.memory.x[:] = x
 

@@ -259,7 +259,7 @@ class RunOutput:
         store.set_motion(float(row[TIME]), row[self._row.x].copy())
         recorded = self._simulation.history is not None
         values = self._discrete if recorded else row[self._row.discrete]
-        self._program.write_discrete(store, values)
+        self._program.discrete.write(store, values)
 
 
 class _Unread(Snapshot):
@@ -272,7 +272,7 @@ class _Unread(Snapshot):
 
     @property
     def discrete(self) -> list[list[Any]]:  # type: ignore[override]
-        return self._program.discrete_groups(self._values)
+        return self._program.discrete.groups(self._values)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Snapshot, (self.discrete, self.abstract)
