@@ -218,8 +218,8 @@ def column_loops_text(method: NativeMethod, tile: int) -> str:
         module.translate(state_derivatives.jacobian, "jacobian_of_states")
         module.translate(state_derivatives.rates, "rates_of_states")
         rates = Value(FUNCTION, "@rates_of_states")
-        statics = {"tableau": method.tableau, "tile": tile, "rates_of_states": rates}
-        module.translate(sensitivity_runs.attempt, "attempt", statics)
+        statics = {"tableau": method.tableau, "tile": tile, "f": rates}
+        module.translate(kernels_of(method).attempt_with_columns, "attempt", statics)
     return module.text
 
 
