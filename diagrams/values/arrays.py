@@ -197,11 +197,16 @@ def check_bounds(
         )
 
 
+def as_finite(value: object, shape: tuple[int, ...], attempt: str, **bounds: Any) -> Array:
+    """Return a frozen copy of finite numbers of a shape, within bounds as of `check_bounds`."""
+    number = as_number(value, shape, attempt)
+    check_bounds(number, attempt, **bounds)
+    return number
+
+
 def bounded(value: object, attempt: str, **bounds: Any) -> float:
     """Return a single number that is within bounds, as `check_bounds` takes them."""
-    number = as_number(value, (), attempt)
-    check_bounds(number, attempt, **bounds)
-    return float(number)
+    return float(as_finite(value, (), attempt, **bounds))
 
 
 def _is_next_to_shown(bound: float | FloatArray, side: float) -> bool:

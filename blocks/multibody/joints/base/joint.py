@@ -15,7 +15,6 @@ from flexure.blocks.multibody.bodies.bodies import Body, FrameLike, as_frame
 from flexure.blocks.multibody.bodies.multibody_forces import MultibodyForces, require_forces
 from flexure.blocks.multibody.bodies.plant_base import Part, PlantBase, TreeBase
 from flexure.blocks.multibody.joints.base.checks import (
-    as_finite,
     as_pose,
     checked_index,
     pair_from_pose,
@@ -31,6 +30,7 @@ from flexure.diagrams.values.arrays import (
     Array,
     Distribution,
     FloatArray,
+    as_finite,
     check_bounds,
     check_name,
     freeze,
