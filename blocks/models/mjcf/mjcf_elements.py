@@ -108,7 +108,7 @@ class Names:
 
 
 class Elements:
-    """What acts on the bodies and joints of a compiled model, for a builder."""
+    """The elements of a compiled model that act on bodies and joints, for a builder."""
 
     def __init__(self, builder: PlantBuilder, model: Any) -> None:
         self.builder, self.model = builder, model
