@@ -10,12 +10,7 @@ from flexure.diagrams.scalars.expressions.expression import Symbol
 from flexure.diagrams.scalars.expressions.vocabulary import CONDITIONS
 from flexure.solvers.native.emission.emission import Node, depth_first
 from flexure.solvers.native.emission.tangent_emission import WIDTH
-from flexure.solvers.native.sharing.families.value_columns import (
-    MOTION,
-    MOVING,
-    Columns,
-    IntArray,
-)
+from flexure.solvers.native.sharing.families.value_columns import MOTION, MOVING, Columns, IntArray
 from flexure.solvers.native.sharing.jobs.jobs import Job
 from flexure.solvers.native.sharing.jobs.repetition import spans_of
 

@@ -42,10 +42,7 @@ from flexure.solvers.native.sharing.families.value_columns import (
 from flexure.solvers.native.sharing.jobs.changing_jobs import Part, in_order
 from flexure.solvers.native.sharing.jobs.job_loops import PARAMETERS
 from flexure.solvers.native.sharing.jobs.jobs import Job
-from flexure.solvers.native.sharing.jobs.repetition import (
-    RepetitionWriter,
-    TangentRepetition,
-)
+from flexure.solvers.native.sharing.jobs.repetition import RepetitionWriter, TangentRepetition
 from flexure.solvers.native.sharing.jobs.separable_rows import SeparableRows
 from flexure.solvers.native.sharing.jobs.shared_entries import SharedEntries
 from flexure.solvers.tracing.compile_limits import WRITTEN
