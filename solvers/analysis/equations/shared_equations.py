@@ -27,11 +27,7 @@ from flexure.solvers.analysis.equations.kept_equations import Seen, kept_equatio
 from flexure.solvers.native.emission.emission import Environment
 from flexure.solvers.native.emission.jacobian_emission import emit_jacobian
 from flexure.solvers.native.llvm.library import address_of, available
-from flexure.solvers.native.programs.program import (
-    OwnFunctions,
-    native_function,
-    run_preparation,
-)
+from flexure.solvers.native.programs.program import OwnFunctions, native_function, run_preparation
 from flexure.solvers.native.programs.programs import zeros_in
 from flexure.solvers.native.programs.system_trace import DiscretePlaces
 from flexure.solvers.native.sharing.families.requested_derivatives import Question
