@@ -202,9 +202,6 @@ class Constraint(Part, ABC):
         """Say what does not go on as the equations of a context have it; or None."""
         return None
 
-    def __repr__(self) -> str:
-        return f"<{type(self).__name__} '{self.name}'>"
-
 
 def driven_power(tree: ConstrainedTree, context: Any, multipliers: Sequence[Array]) -> Array:
     """Return the power of the constraints that move with time, or the work of their impulses."""

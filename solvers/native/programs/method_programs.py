@@ -105,6 +105,12 @@ METHODS: dict[str, NativeMethod] = {
 }
 
 
+#: Methods whose steps can be differentiated: those of Rosenbrock's would need second derivatives.
+DIFFERENTIABLE = tuple(
+    name for name, method in METHODS.items() if method.iterative or not method.linear
+)
+
+
 @once
 def loops(name: str, eventful: bool) -> Library:
     """Return the loop of a method, ``advance(run)``, for systems with and without events."""

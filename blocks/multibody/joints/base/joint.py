@@ -590,6 +590,3 @@ class Joint(Part, ABC):
 
     def __copy__(self) -> NoReturn:
         refuse_copy(f"joint '{self.name}'", "all of its plant")
-
-    def __repr__(self) -> str:
-        return f"<{type(self).__name__} '{self.name}'>"
