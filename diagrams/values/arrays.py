@@ -197,10 +197,24 @@ def check_bounds(
         )
 
 
-def as_finite(value: object, shape: tuple[int, ...], attempt: str, **bounds: Any) -> Array:
-    """Return a frozen copy of finite numbers of a shape, within bounds as of `check_bounds`."""
+def as_finite(
+    value: object,
+    shape: tuple[int, ...],
+    attempt: str,
+    *,
+    problem: Problem | None = None,
+    **bounds: Any,
+) -> Array:
+    """Return a frozen copy of finite numbers of a shape, within bounds as of `check_bounds`.
+
+    ``problem`` is a further rule, as of `check_problem`; it is asked about numbers alone.
+    """
     number = as_number(value, shape, attempt)
     check_bounds(number, attempt, **bounds)
+    if problem is not None and not scalars.is_symbolic(number):
+        wrong = problem(number)
+        if wrong is not None:
+            raise ValueRefusedError(attempt, found=wrong)
     return number
 
 
