@@ -113,10 +113,10 @@ if TYPE_CHECKING:
         MultibodyForces as MultibodyForces,
         Plant as Plant,
         PlantBuilder as PlantBuilder,
-        RigidStop as RigidStop,
         SpatialInertia as SpatialInertia,
         check_passivity as check_passivity,
     )
+    from flexure.blocks.multibody.constraints import RigidStop as RigidStop
     from flexure.blocks.multibody.joints.ball import (
         BallQuaternionJoint as BallQuaternionJoint,
         BallRpyJoint as BallRpyJoint,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from flexure.diagrams.interface.lazy_names import imported_names, on_demand
 
 if TYPE_CHECKING:
-    from flexure.blocks.multibody import (
+    from flexure.blocks.multibody.constraints import (
         CamFollower as CamFollower,
         Coupling as Coupling,
         DistanceConstraint as DistanceConstraint,

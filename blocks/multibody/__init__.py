@@ -5,22 +5,6 @@ from flexure.blocks.multibody.bodies.body_shape import BodyShape as BodyShape
 from flexure.blocks.multibody.bodies.inertia import SpatialInertia as SpatialInertia
 from flexure.blocks.multibody.bodies.multibody_forces import MultibodyForces as MultibodyForces
 from flexure.blocks.multibody.constrained_dynamics.tree import MultibodyTree as MultibodyTree
-from flexure.blocks.multibody.constraints import (
-    CamFollower as CamFollower,
-    Coupling as Coupling,
-    DistanceConstraint as DistanceConstraint,
-    GearPair as GearPair,
-    HolonomicConstraint as HolonomicConstraint,
-    KnifeEdge as KnifeEdge,
-    LoopJoint as LoopJoint,
-    PointOnLine as PointOnLine,
-    PointOnPlane as PointOnPlane,
-    PrescribedMotion as PrescribedMotion,
-    RigidStop as RigidStop,
-    RollingDisk as RollingDisk,
-    RollingSphere as RollingSphere,
-    VelocityConstraint as VelocityConstraint,
-)
 from flexure.blocks.multibody.force_elements.force_element import (
     BodyForceElement as BodyForceElement,
     ForceElement as ForceElement,

@@ -21,7 +21,7 @@ from flexure.diagrams.contexts.value_places import Way, can_be_set, find_place
 from flexure.diagrams.interface.completion import Completing, block_paths
 from flexure.diagrams.interface.html import Shown
 from flexure.diagrams.systems.copying import Household
-from flexure.diagrams.values.arrays import Array, as_number, bounded, check_bounds, equal, freeze
+from flexure.diagrams.values.arrays import Array, as_finite, bounded, equal, freeze
 from flexure.diagrams.values.handles import Handle, found_twin, require_context
 from flexure.diagrams.values.kinds import ABSTRACT, CONTINUOUS, DISCRETE, PARAMETER, TIME_KIND
 
@@ -114,8 +114,7 @@ class Context(Shown, Completing):
     def continuous_state(self, value: npt.ArrayLike) -> None:
         span = self._span()
         attempt = f"Cannot set the continuous state of '{self.system.label}'"
-        number = as_number(value, (span.stop - span.start,), attempt)
-        check_bounds(number, attempt)
+        number = as_finite(value, (span.stop - span.start,), attempt)
         for leaf in self.leaves():
             state, part = leaf.system.continuous_state, leaf.x_slice
             if state is not None and state.problem is not None:

@@ -11,8 +11,7 @@ from flexure.diagrams.checks.arguments import items_of, require
 from flexure.diagrams.checks.errors import ContextError, DeclarationError
 from flexure.diagrams.values.arrays import (
     Array,
-    as_number,
-    check_bounds,
+    as_finite,
     check_labels,
     conform,
     copied,
@@ -155,9 +154,7 @@ class InputPort(Port):
         """Return a frozen copy of ``value`` when it fits the port, else raise."""
         if self.size is None:
             return copied(value, attempt)
-        number = as_number(value, (self.size,), attempt)
-        check_bounds(number, attempt, unit=self.unit)
-        return number
+        return as_finite(value, (self.size,), attempt, unit=self.unit)
 
 
 class Computed(Handle):

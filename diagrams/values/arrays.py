@@ -197,11 +197,30 @@ def check_bounds(
         )
 
 
+def as_finite(
+    value: object,
+    shape: tuple[int, ...],
+    attempt: str,
+    *,
+    problem: Problem | None = None,
+    **bounds: Any,
+) -> Array:
+    """Return a frozen copy of finite numbers of a shape, within bounds as of `check_bounds`.
+
+    ``problem`` is a further rule, as of `check_problem`; it is asked about numbers alone.
+    """
+    number = as_number(value, shape, attempt)
+    check_bounds(number, attempt, **bounds)
+    if problem is not None and not scalars.is_symbolic(number):
+        wrong = problem(number)
+        if wrong is not None:
+            raise ValueRefusedError(attempt, found=wrong)
+    return number
+
+
 def bounded(value: object, attempt: str, **bounds: Any) -> float:
     """Return a single number that is within bounds, as `check_bounds` takes them."""
-    number = as_number(value, (), attempt)
-    check_bounds(number, attempt, **bounds)
-    return float(number)
+    return float(as_finite(value, (), attempt, **bounds))
 
 
 def _is_next_to_shown(bound: float | FloatArray, side: float) -> bool:

@@ -16,9 +16,9 @@ from flexure.diagrams.values.arrays import (
     Array,
     Distribution,
     Problem,
+    as_finite,
     as_number,
     as_numbers,
-    check_bounds,
     check_problem,
     copied,
     show,
@@ -126,10 +126,11 @@ class NumericParameter(Handle):
 
     def check(self, value: npt.ArrayLike, attempt: str) -> Array:
         """Return a frozen copy of ``value`` when it is acceptable, else raise."""
-        number = as_number(value, self.shape, attempt)
-        check_bounds(
-            number,
+        return as_finite(
+            value,
+            self.shape,
             attempt,
+            problem=self.problem,
             lower=self.lower,
             upper=self.upper,
             exclusive=self.exclusive,
@@ -137,11 +138,6 @@ class NumericParameter(Handle):
             unit=self.unit,
             remedy=self.remedy,
         )
-        if self.problem is not None and not scalars.is_symbolic(number):
-            problem = self.problem(number)
-            if problem is not None:
-                raise ValueRefusedError(attempt, found=problem)
-        return number
 
     def _bound(self, bound: npt.ArrayLike, attempt: str) -> Array:
         """Return a frozen copy of one bound for all elements or of one for each."""

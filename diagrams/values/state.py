@@ -8,16 +8,14 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from flexure.diagrams import scalars
-from flexure.diagrams.checks.errors import DeclarationError, ValueRefusedError
+from flexure.diagrams.checks.errors import DeclarationError
 from flexure.diagrams.values.arrays import (
     Array,
     Distribution,
     FloatArray,
     Problem,
-    as_number,
+    as_finite,
     as_numbers,
-    check_bounds,
     check_labels,
     check_problem,
     check_size,
@@ -132,13 +130,7 @@ class ContinuousState(Handle):
 
     def check(self, value: npt.ArrayLike, attempt: str) -> Array:
         """Return a frozen copy of ``value`` when it is acceptable, else raise."""
-        number = as_number(value, (self.size,), attempt)
-        check_bounds(number, attempt)
-        if self.problem is not None and not scalars.is_symbolic(number):
-            problem = self.problem(number)
-            if problem is not None:
-                raise ValueRefusedError(attempt, found=problem)
-        return number
+        return as_finite(value, (self.size,), attempt, problem=self.problem)
 
 
 class DiscreteState(Handle):
@@ -204,9 +196,7 @@ class DiscreteState(Handle):
 
     def check(self, value: npt.ArrayLike, attempt: str) -> Array:
         """Return a frozen copy of ``value`` when shape and finiteness are right, else raise."""
-        number = as_number(value, (self.size,), attempt)
-        check_bounds(number, attempt)
-        return number
+        return as_finite(value, (self.size,), attempt)
 
 
 class AbstractState(Handle):

@@ -78,7 +78,7 @@ class ModelJacobian:
         plan = plan_directions(behind, len(keys), 1)
         found = directional(expressions, keys, _seeds(len(keys)))
         slopes = simplify(each for each, bits in zip(found, behind, strict=True) if bits)
-        nodes = reachable(each for each in slopes if isinstance(each, scalars.Symbol))
+        nodes = reachable(slopes)
         operands = operands_of(nodes, depending_on_seeds(nodes))
         numbers = [each for each in operands if each.op != "input"]
         rows, columns = (np.array(each, np.int64) for each in (plan.rows, plan.columns))

@@ -14,7 +14,6 @@ import numpy as np
 
 from flexure.diagrams.checks.errors import TraceError
 from flexure.diagrams.contexts.store import Store
-from flexure.diagrams.scalars import Symbol
 from flexure.diagrams.scalars.derivatives.jacobians import jacobian_length
 from flexure.diagrams.scalars.derivatives.simplification import simplify
 from flexure.diagrams.scalars.expressions.expression import reachable
@@ -137,8 +136,7 @@ class Derivatives:
         trace = trace_with_foreign(self._store.layout)
         interpreter = Interpreter(self._store, trace.calls)
         try:
-            symbols = [each for each in trace.expressions if isinstance(each, Symbol)]
-            refuse_beyond(STATEMENTS, len(reachable(symbols)), "equations")
+            refuse_beyond(STATEMENTS, len(reachable(trace.expressions)), "equations")
             code = StraightLine(trace.expressions, calls=trace.calls)
             if trace.calls and not code.operations:
                 self.how = f"interpreted, because {trace.first_obstacle()}"

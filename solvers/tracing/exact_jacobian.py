@@ -99,8 +99,7 @@ class JacobianCode:
     @cached_property
     def operations(self) -> int:
         """Number of operations of the entries."""
-        symbols = [entry for entry in self.entries if isinstance(entry, scalars.Symbol)]
-        return sum(len(node.args) > 0 for node in reachable(symbols))
+        return sum(len(node.args) > 0 for node in reachable(self.entries))
 
     @cached_property
     def sources(self) -> frozenset[Key]:

@@ -30,9 +30,9 @@ from flexure.diagrams.contexts.root_contexts import require_root
 from flexure.diagrams.contexts.store import Store
 from flexure.diagrams.systems.system import System, require_system
 from flexure.diagrams.values.arrays import FloatArray
-from flexure.diagrams.values.symbolic_values import DISCRETE, PARAMETER, STATE, TIME, Key
+from flexure.diagrams.values.symbolic_values import STATE, TIME, Key
 from flexure.solvers.tracing.signals import Reader, Signal, resolve
-from flexure.solvers.tracing.trace import number_behind, trace
+from flexure.solvers.tracing.trace import number_behind, trace, value_behind
 from flexure.solvers.tracing.trace_check import agree
 
 #: The time in a trace.
@@ -182,25 +182,11 @@ class ContextBatch:
         stores = [context.store for context in self._contexts]
         lanes = {TIME_KEY: np.array([store.time for store in stores])}
         for family, members in groupby(keys, itemgetter(0)):
-            values = _values_behind(stores, family)
+            values = [value_behind(store, family) for store in stores]
             if family[0] == STATE or len(set(map(id, values))) > 1:
                 table = np.array(values).reshape(len(values), -1)
                 lanes |= {key: table[:, key[1]] for key in members}
         return lanes
-
-
-def _values_behind(stores: Sequence[Store], family: tuple[str, int, int]) -> list[Any]:
-    """Return the whole vectors or numbers whose components a family of keys stands for."""
-    what, where, index = family
-    if what == TIME:
-        return [store.time for store in stores]
-    if what == STATE:
-        return [store.x for store in stores]
-    if what == PARAMETER:
-        return [store.leaves[where].parameters[index] for store in stores]
-    if what == DISCRETE:
-        return [store.leaves[where].discrete[index] for store in stores]
-    return [store.value(where) for store in stores]
 
 
 def evaluate_batch(

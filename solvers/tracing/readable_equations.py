@@ -18,7 +18,6 @@ from flexure.diagrams.concurrency.threads import cached_property
 from flexure.diagrams.contexts.store import Store
 from flexure.diagrams.interface.result_classes import Answer
 from flexure.diagrams.scalars import (
-    Symbol,
     Written,
     latex_names,
     mathml_names,
@@ -237,7 +236,7 @@ def _written(
     """Return an equation of chosen components."""
     size = len(entries)
     right = [as_number(entries[k]) for k in chosen]
-    nodes = reachable(entry for entry in right if isinstance(entry, Symbol))
+    nodes = reachable(right)
     keys: list[Any] = [node.key for node in nodes if node.op == "input"]
     left = [_name(handle, (size,), k) for k in chosen]
     behind = [_name_behind(layout, key) for key in keys]

@@ -25,7 +25,7 @@ import numpy as np
 
 from flexure.diagrams import scalars
 from flexure.diagrams.contexts.store import Store
-from flexure.diagrams.scalars.expressions.expression import reachable
+from flexure.diagrams.scalars.expressions.expression import reachable, symbols_among
 from flexure.diagrams.scalars.expressions.vocabulary import OPERATIONS
 from flexure.diagrams.values.arrays import FloatArray
 from flexure.diagrams.values.symbolic_values import STATE, TIME, Key
@@ -81,8 +81,8 @@ class StraightLine:
         self, expressions: list[Any], num_states: int | None = None, calls: Sequence[Call] = ()
     ) -> None:
         num_states = len(expressions) if num_states is None else num_states
-        ends = [*expressions, *[argument for call in calls for argument in call.arguments]]
-        ends = [end for end in ends if isinstance(end, scalars.Symbol)]
+        arguments = [argument for call in calls for argument in call.arguments]
+        ends = symbols_among([*expressions, *arguments])
         nodes = reachable([*ends, *[result for call in calls for result in call.results]])
         self._keys: list[Key] = []
         names = {node.index: self._name(node) for node in nodes}

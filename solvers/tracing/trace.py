@@ -187,12 +187,17 @@ class SymbolicStore(Store):
 
 def number_behind(store: Store, key: Key) -> float:
     """Return the number that an input of a trace stands for; not for time and state."""
-    (what, where, index), component = key
-    value: Any
+    family, component = key
+    return float(value_behind(store, family).item(component))
+
+
+def value_behind(store: Store, family: tuple[str, int, int]) -> Any:
+    """Return the whole vector or number whose components the keys of a family stand for."""
+    what, where, index = family
     if what == PARAMETER:
-        value = store.leaves[where].parameters[index]
-    elif what == DISCRETE:
-        value = store.leaves[where].discrete[index]
-    else:
-        value = store.value(where)
-    return float(value.item(component))
+        return store.leaves[where].parameters[index]
+    if what == DISCRETE:
+        return store.leaves[where].discrete[index]
+    if what == INPUT:
+        return store.value(where)
+    return store.x if what == STATE else store.time

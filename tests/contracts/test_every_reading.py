@@ -523,7 +523,7 @@ def check_program(program: Program, contexts: Sequence[fx.Context]) -> None:
 def all_states(program: Program, context: fx.Context) -> FloatArray:
     """Return continuous states and discrete values as programs lay them out."""
     discrete = np.zeros(program.num_discrete)
-    program.read_discrete(context.store, discrete)
+    program.discrete.read(context.store, discrete)
     return np.append(context.store.x, discrete)
 
 

@@ -20,7 +20,6 @@ from flexure.blocks.math import (
     skew,
 )
 from flexure.blocks.multibody.bodies.bodies import FrameLike
-from flexure.blocks.multibody.bodies.multibody_forces import MultibodyForces
 from flexure.blocks.multibody.force_elements.force_element import BodyForceElement, JointEnd
 from flexure.blocks.multibody.force_elements.limits import Limit
 from flexure.blocks.multibody.joints.base.joint import Joint
@@ -246,13 +245,6 @@ class FlexibleElement(BodyForceElement):
         """Return -η̇ · C η̇."""
         moved = self._calc_kinematics(True, context)
         return dot(moved.rates, self._damping(context, moved))
-
-    def _add_forces(self, context: Any, forces: MultibodyForces) -> None:
-        super()._add_forces(context, forces)
-        for end in self.joint_ends:
-            forces.generalized_forces[end.joint.tree.velocities_of(end.joint)] += end.force.eval(
-                context
-            )
 
     # Checks ----------------------------------------------------------------------------------
 

@@ -17,15 +17,18 @@ from flexure.blocks.multibody.bodies.body_motion import BodyMotion, Placement
 from flexure.blocks.multibody.bodies.body_shape import BodyShape
 from flexure.blocks.multibody.constraints.constraint import Condition, ConstrainedTree, Slip
 from flexure.blocks.multibody.constraints.frame_constraints import FrameConstraint
-from flexure.blocks.multibody.constraints.switched_constraint import NEAR, Row, UnilateralConstraint
+from flexure.blocks.multibody.constraints.switched_constraint import (
+    NEAR,
+    SLOW,
+    Row,
+    UnilateralConstraint,
+)
 from flexure.blocks.multibody.joints.base.closure import Demand
 from flexure.diagrams import scalars
 from flexure.diagrams.checks.arguments import flag, require_that
 from flexure.diagrams.checks.errors import DeclarationError
 from flexure.diagrams.values.arrays import Array, bounded
-from flexure.diagrams.values.parameters import NumericParameter
 
-_SLOW = 1e-4  # a rebound after which a contact rests, as a part of the usual rate
 _UP = np.array([0.0, 0.0, 1.0])
 _BOUNDS: dict[str, dict[str, Any]] = {
     "restitution": {"lower": 0.0, "upper": 1.0},
@@ -215,7 +218,6 @@ class RigidContact(UnilateralConstraint):
             self.outputs = (*self.outputs, "friction_force", "non_conservative_power")
         self._gaps = _Gaps(name, *places, sign=-1.0 if is_inside else 1.0, rubs=self.has_friction)
         self.rows = tuple(Row(k, 1.0) for k in range(self._gaps.num_equations))
-        self._parameters: dict[str, NumericParameter] = {}
 
     @property
     def bodies(self) -> tuple[Body, ...]:
@@ -233,11 +235,9 @@ class RigidContact(UnilateralConstraint):
         """Declare restitution, slowest rebound, and what impacts have dissipated."""
         super().declare(tree)
         self._gaps.declare(tree)
-        constants = {"rest_velocity": _SLOW * self.scales[0].rate, **self._constants}
+        constants = {"rest_velocity": SLOW * self.scales[0].rate, **self._constants}
         for what in filter(constants.__contains__, _BOUNDS):
-            self._parameters[what] = tree.declare_numeric_parameter(
-                f"{self.name}_{what}", constants[what], **_BOUNDS[what]
-            )
+            self._declare(what, constants[what], **_BOUNDS[what])
         self._declare_dissipated(tree)
 
     def _open(self, context: Any) -> Condition:

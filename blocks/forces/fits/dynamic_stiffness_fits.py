@@ -14,12 +14,7 @@ from flexure.blocks.forces.fits.fit_report import FitReport
 from flexure.blocks.forces.fits.law_fits import fit_constants
 from flexure.diagrams.checks.arguments import flag, require
 from flexure.diagrams.interface.option_names import answers_other_words
-from flexure.diagrams.values.arrays import (
-    FloatArray,
-    as_numbers,
-    check_bounds,
-    check_size,
-)
+from flexure.diagrams.values.arrays import FloatArray, as_numbers, check_bounds, check_size
 
 _ATTEMPT = "Cannot fit a dynamic stiffness"
 

@@ -13,7 +13,6 @@ from flexure.blocks.multibody.joints.revolute import RevoluteJoint
 from flexure.diagrams.checks.arguments import require
 from flexure.diagrams.checks.errors import DeclarationError
 from flexure.diagrams.values.arrays import Array, bounded
-from flexure.diagrams.values.parameters import NumericParameter
 
 _COEFFICIENTS = ("friction", "static_friction")
 
@@ -124,32 +123,19 @@ class BearingFriction(LoadedFriction):
                 expected="a radius if the joint turns, and no thrust_radius if it slides",
                 found=f"radius={radius!r}, thrust_radius={thrust_radius!r} of {joint!r}",
             )
-        least = bounded(friction, f"{attempt} with this friction", lower=0.0)
-        self._defaults = {"friction": least}
+        self._set_default("friction", friction, lower=0.0)
         if static_friction is not None:
-            self._defaults["static_friction"] = bounded(
-                static_friction, f"{attempt} with this static_friction", lower=least
-            )
+            least, _ = self._defaults["friction"]
+            bounded(static_friction, f"{attempt} with this static_friction", lower=least)
+            self._set_default("static_friction", static_friction, lower=0.0)
         lengths = {"radius": radius, "length": length, "thrust_radius": thrust_radius}
         for what, value in lengths.items():
             if value is not None:
-                self._defaults[what] = bounded(
-                    value, f"{attempt} with this {what}", lower=0.0, exclusive=True, unit="m"
-                )
-        self._parameters: dict[str, NumericParameter] = {}
+                self._set_default(what, value, lower=0.0, exclusive=True, unit="m")
 
     def declare(self, tree: ConstrainedTree) -> None:
-        """Declare the constants."""
+        """Declare the constants, and which coefficient is the larger one."""
         super().declare(tree)
-        for what, value in self._defaults.items():
-            is_ratio = what in _COEFFICIENTS
-            self._parameters[what] = tree.declare_numeric_parameter(
-                f"{self.name}_{what}",
-                value,
-                unit="" if is_ratio else "m",
-                lower=0.0,
-                exclusive=not is_ratio,
-            )
         if "static_friction" in self._parameters:
             sliding, most = (self._parameters[each] for each in _COEFFICIENTS)
             tree.declare_relation(sliding, "<=", most)

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from flexure.blocks.multibody.bodies.multibody_forces import MultibodyForces
 from flexure.blocks.multibody.constraints.couplings import Coupling
 from flexure.blocks.multibody.force_elements.force_element import ForceElement, JointEnd
 from flexure.blocks.multibody.trees.component_names import along_joint
@@ -303,14 +302,3 @@ class CompliantCoupling(ForceElement):
         if self.efficiency is None:
             return law.damper_power(v)
         return law.non_conservative_power(self._positions(context), v)
-
-    def _add_forces(self, context: Any, forces: MultibodyForces) -> None:
-        """Add the generalized forces to others."""
-        for end in self.joint_ends:
-            part = end.joint.tree.velocities_of(end.joint)
-            forces.generalized_forces[part] += end.force.eval(context)
-
-    @property
-    def model_instance(self) -> str:
-        """Name of the group of bodies that the element belongs to, that of its first joint."""
-        return self.joint_ends[0].joint.model_instance

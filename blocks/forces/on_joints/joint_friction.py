@@ -17,8 +17,7 @@ from flexure.blocks.multibody.constraints.constraint import ConstrainedTree
 from flexure.blocks.multibody.force_elements.joint_force_element import JointForceElement
 from flexure.blocks.multibody.joints.base.joint import Joint
 from flexure.diagrams.checks.errors import DeclarationError
-from flexure.diagrams.values.arrays import Array, FloatArray, as_numbers, check_bounds
-from flexure.diagrams.values.parameters import NumericParameter
+from flexure.diagrams.values.arrays import Array
 
 
 @dataclass(frozen=True)
@@ -384,55 +383,33 @@ class StickSlipFriction(StickingConstraint):
         viscous_friction: npt.ArrayLike = 0.0,
     ) -> None:
         super().__init__(name, joint)
-        coulomb = self._vector(coulomb_friction, "coulomb_friction")
-        self._defaults = {
-            "coulomb_friction": coulomb,
-            "static_friction": coulomb
-            if static_friction is None
-            else self._vector(static_friction, "static_friction", lower=coulomb),
-            "viscous_friction": self._vector(viscous_friction, "viscous_friction"),
-        }
+        forces, rates = ("N m", "N"), ("rad/s", "m/s")
+        self._set_vector("coulomb_friction", coulomb_friction, forces)
+        coulomb, _ = self._defaults["coulomb_friction"]
+        static = coulomb if static_friction is None else static_friction
+        self._set_vector("static_friction", static, forces, least=coulomb)
+        self._set_vector("viscous_friction", viscous_friction, ("N m s/rad", "N s/m"))
         if stribeck_velocity is not None:
-            self._defaults["stribeck_velocity"] = self._vector(
-                stribeck_velocity, "stribeck_velocity", exclusive=True
-            )
+            self._set_vector("stribeck_velocity", stribeck_velocity, rates, exclusive=True)
         self._has_own_static = static_friction is not None
-        self._parameters: dict[str, NumericParameter] = {}
 
-    def _vector(
+    def _set_vector(
         self,
-        value: npt.ArrayLike,
         what: str,
+        value: npt.ArrayLike,
+        units: tuple[str, str],
         *,
-        lower: float | FloatArray = 0.0,
+        least: npt.ArrayLike = 0.0,
         exclusive: bool = False,
-    ) -> FloatArray:
-        """Return one number for each velocity."""
-        attempt, n = f"Cannot make constraint '{self.name}' with this {what}", len(self.rows)
-        numbers = as_numbers(value, attempt)
-        if numbers.shape not in ((), (n,)):
-            raise DeclarationError(
-                attempt,
-                expected=f"one number, or {n} for the velocities of joint '{self.joint.name}'",
-                found=f"an array of shape {numbers.shape}",
-            )
-        vector: FloatArray = np.broadcast_to(numbers, n).astype(float)
-        check_bounds(vector, attempt, lower=lower, exclusive=exclusive)
-        return vector
+    ) -> None:
+        """Check the default of a constant along every velocity, and keep it with its unit."""
+        vector = self._vector(value, what, lower=least, exclusive=exclusive)
+        unit = coordinate_unit(self.joint, *units)
+        self._defaults[what] = vector, {"unit": unit, "lower": 0.0, "exclusive": exclusive}
 
     def declare(self, tree: ConstrainedTree) -> None:
-        """Declare the constants."""
+        """Declare the constants, and which friction is the larger one."""
         super().declare(tree)
-        units = {"stribeck_velocity": ("rad/s", "m/s"), "viscous_friction": ("N m s/rad", "N s/m")}
-        for what, value in self._defaults.items():
-            turning, sliding = units.get(what, ("N m", "N"))
-            self._parameters[what] = tree.declare_numeric_parameter(
-                f"{self.name}_{what}",
-                value[0] if len(value) == 1 else value,
-                unit=coordinate_unit(self.joint, turning, sliding),
-                lower=0.0,
-                exclusive=what == "stribeck_velocity",
-            )
         if self._has_own_static:
             sliding_force, breakaway = (
                 self._parameters[what] for what in ("coulomb_friction", "static_friction")

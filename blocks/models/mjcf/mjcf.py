@@ -18,18 +18,7 @@ from flexure.blocks.math import (
     rotation_about,
     rotation_from_quaternion,
 )
-from flexure.blocks.models.mjcf.mjcf_elements import (
-    ATTEMPT,
-    Names,
-    add_constraints,
-    add_forces,
-    add_motors,
-    add_tendons,
-    geom_shape,
-    list_what_is_left_out,
-    mujoco,
-)
-from flexure.blocks.models.reading.xml_elements import LeftOut
+from flexure.blocks.models.mjcf.mjcf_elements import ATTEMPT, Elements, mujoco
 from flexure.blocks.multibody.bodies.bodies import Body, Frame
 from flexure.blocks.multibody.bodies.body_shape import BodyShape
 from flexure.blocks.multibody.bodies.inertia import SpatialInertia
@@ -153,15 +142,8 @@ def _title(model: Any) -> str:
     return re.sub(r"[^A-Za-z0-9_-]", "_", text) or "model"
 
 
-class _Loader:
+class _Loader(Elements):
     """Adds what a compiled model has to a builder."""
-
-    def __init__(self, builder: PlantBuilder, model: Any) -> None:
-        self.builder, self.model = builder, model
-        self.left_out = LeftOut()
-        self.names = Names(model)
-        self.bodies: list[Body] = [builder.world]
-        self.joints: list[Joint] = []
 
     def load(self) -> None:
         """Add bodies in the order of their numbers, so that parents come first."""
@@ -173,11 +155,11 @@ class _Loader:
             pose = _pose(model.site_pos[number], model.site_quat[number])
             body = self.bodies[model.site_bodyid[number]]
             self.builder.add_frame(self.names.of("site", number), body, pose)
-        add_forces(self.builder, model, self.joints)
-        add_motors(self.builder, model, self.joints, self.names, self.left_out)
-        add_constraints(self.builder, model, self.bodies, self.joints, self.names, self.left_out)
-        add_tendons(self.builder, model, self.bodies, self.joints, self.names, self.left_out)
-        list_what_is_left_out(model, self.names, self.left_out)
+        self.add_forces()
+        self.add_motors()
+        self.add_constraints()
+        self.add_tendons()
+        self.list_what_is_left_out()
 
     def _add_body(self, number: int) -> None:
         """Add a body, and its joints one after the other."""
@@ -214,7 +196,7 @@ class _Loader:
         model, shape = self.model, BodyShape()
         first = int(model.body_geomadr[number])
         for geom in range(first, first + int(model.body_geomnum[number])):
-            shape += geom_shape(model, geom, self.names.of("geom", geom), self.left_out)
+            shape += self.geom_shape(geom)
         return shape
 
     def _add_joint(self, number: int, parent: Body, pose: RigidTransform, body: Body) -> None:

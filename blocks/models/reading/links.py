@@ -2,44 +2,81 @@
 
 from __future__ import annotations
 
-from typing import Literal, TypeAlias
+from pathlib import Path
+from typing import Literal, TypeAlias, get_args
 
 import networkx as nx
 import numpy as np
 import numpy.typing as npt
 
 from flexure.blocks.forces.on_joints.joint_friction import JointFriction
-from flexure.blocks.models.reading.xml_elements import Element, LeftOut
-from flexure.blocks.multibody.bodies.bodies import Body
+from flexure.blocks.forces.on_joints.joint_springs import JointSpring
+from flexure.blocks.math import RigidTransform
+from flexure.blocks.models.reading.visuals import Visuals
+from flexure.blocks.models.reading.xml_elements import Element, LeftOut, read_xml
+from flexure.blocks.multibody.bodies.bodies import Body, Frame
 from flexure.blocks.multibody.bodies.inertia import SpatialInertia
 from flexure.blocks.multibody.bodies.solids import symmetric_matrix, validity_problem
 from flexure.blocks.multibody.joints import Joint
+from flexure.blocks.multibody.joints.ball import BallRpyJoint
+from flexure.blocks.multibody.joints.floating import QuaternionFloatingJoint
+from flexure.blocks.multibody.joints.planar import PlanarJoint
+from flexure.blocks.multibody.joints.prismatic import PrismaticJoint
+from flexure.blocks.multibody.joints.revolute import RevoluteJoint
+from flexure.blocks.multibody.joints.screw import ScrewJoint
+from flexure.blocks.multibody.joints.universal import UniversalJoint
+from flexure.blocks.multibody.joints.weld import WeldJoint
 from flexure.blocks.multibody.plants.plant_builder import PlantBuilder
+from flexure.diagrams.checks.arguments import one_of
+from flexure.diagrams.checks.errors import DeclarationError
 from flexure.diagrams.values.arrays import FloatArray, show
 
 #: What becomes of inertia that no body can have.
 Unphysical: TypeAlias = Literal["refuse", "repair"]
 
 
-def link_inertia(
-    element: Element, mass: float, six: FloatArray, unphysical: Unphysical, repairs: LeftOut
-) -> SpatialInertia:
-    """Return the inertia of a link with these numbers about its center of mass.
+def outermost(source: str | Path, tag: str, unphysical: Unphysical, attempt: str) -> Element:
+    """Read an XML file whose outermost element has a tag; check how inertia is to be read."""
+    one_of(unphysical, get_args(Unphysical), "unphysical", attempt, error=DeclarationError)
+    root = read_xml(source)
+    if root.tag != tag:
+        raise root.refusal(expected=f"<{tag}> as the outermost element", found=f"<{root.tag}>")
+    return root
 
-    The six numbers are xx, yy, zz, xy, xz, yz in kg m². Moments that no body can have are refused
-    or repaired; ``repairs`` gets a line for what was repaired.
-    """
-    if unphysical == "repair" and np.isfinite(six).all():
-        if mass == 0.0 and six.any():
-            repairs.add(f"{element}: moments of inertia of a link without mass", "moments")
-            six = np.zeros(6)
-        elif mass > 0.0 and validity_problem(six / mass) is not None:
-            found, six = six, _repaired(six)
-            repairs.add(
-                f"{element}: moments of inertia {show(found)}, which became {show(six)}", "moments"
-            )
-    with element.blamed():
-        return SpatialInertia(mass, inertia=six)
+
+class Loader:
+    """Adds the elements of an XML file to a builder, and notes what it leaves out."""
+
+    def __init__(self, builder: PlantBuilder, visuals: Visuals, unphysical: Unphysical) -> None:
+        self.builder, self.visuals, self._unphysical = builder, visuals, unphysical
+        self.left_out = LeftOut()
+        self._bodies: dict[str, Body] = {"world": builder.world}
+
+    def finish(self, root: Element) -> PlantBuilder:
+        """Warn of what the plant lacks, and return its builder."""
+        self.left_out.add_all(self.visuals.left_out())
+        self.left_out.add_all(root.unread())
+        self.left_out.tell(self.builder)
+        return self.builder
+
+    def _inertia_of(
+        self, inertial: Element, mass: float, six: FloatArray, pose: RigidTransform
+    ) -> SpatialInertia:
+        """Return the inertia of a link, from moments along the axes of a pose at its center.
+
+        The six numbers are xx, yy, zz, xy, xz, yz in kg m². Moments that no body can have are
+        refused or repaired, which is noted.
+        """
+        if self._unphysical == "repair" and np.isfinite(six).all():
+            what = f"{inertial}: moments of inertia"
+            if mass == 0.0 and six.any():
+                self.left_out.add(f"{what} of a link without mass", "moments")
+                six = np.zeros(6)
+            elif mass > 0.0 and validity_problem(six / mass) is not None:
+                found, six = six, _repaired(six)
+                self.left_out.add(f"{what} {show(found)}, which became {show(six)}", "moments")
+        with inertial.blamed():
+            return SpatialInertia(mass, inertia=six).moved(pose)
 
 
 def _repaired(six: FloatArray) -> FloatArray:
@@ -64,6 +101,26 @@ def loose_bases(builder: PlantBuilder) -> list[Body]:
             bases.append(body)
             near |= nx.node_connected_component(graph, body)
     return bases
+
+
+def new_joint(kind: str, name: str, F: Frame, M: Frame, axis: FloatArray, pitch: float) -> Joint:
+    """Return a joint of a kind, as files call it, without damping and limits."""
+    match kind:
+        case "revolute" | "continuous":
+            return RevoluteJoint(name, F, M, axis)
+        case "prismatic":
+            return PrismaticJoint(name, F, M, axis)
+        case "screw":
+            return ScrewJoint(name, F, M, axis, screw_pitch=pitch)
+        case "fixed":
+            return WeldJoint(name, F, M)
+        case "floating":
+            return QuaternionFloatingJoint(name, F, M)
+        case "planar":
+            return PlanarJoint(name, F, M)
+        case "ball":
+            return BallRpyJoint(name, F, M)
+    return UniversalJoint(name, F, M)
 
 
 #: Limits from here on count as none; formats without infinity write such numbers.
@@ -95,10 +152,29 @@ def add_friction(builder: PlantBuilder, joint: Joint, coulomb_friction: npt.Arra
             JointFriction(
                 f"{joint.name}_friction",
                 joint,
-                coulomb_friction=coulomb_friction,
+                coulomb_friction=_along(joint, coulomb_friction),
                 transition_velocity=TRANSITION_VELOCITY,
             )
         )
+
+
+def add_spring(
+    builder: PlantBuilder, joint: Joint, stiffness: npt.ArrayLike, reference: npt.ArrayLike
+) -> None:
+    """Add a spring to a joint, called ``<joint>_spring``."""
+    builder.add_force_element(
+        JointSpring(
+            f"{joint.name}_spring",
+            joint,
+            stiffness=_along(joint, stiffness),
+            nominal_position=_along(joint, reference),
+        )
+    )
+
+
+def _along(joint: Joint, numbers: npt.ArrayLike) -> npt.ArrayLike:
+    """Return numbers along a joint, those of a single velocity as one."""
+    return np.reshape(numbers, ()) if joint.num_velocities == 1 else numbers
 
 
 def _with_infinity(limit: npt.ArrayLike) -> npt.NDArray[np.float64]:

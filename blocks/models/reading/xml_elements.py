@@ -22,6 +22,7 @@ from flexure.diagrams.concurrency.threads import cached_property
 from flexure.diagrams.values.arrays import FloatArray
 
 _MOST_ATTRIBUTES = 1000
+TRUE = ("true", "1")  # texts for what holds
 _NUMBER = re.compile(
     r"[+-]?((\d+\.?\d*|\.\d+)(e[+-]?\d+)?|inf(inity)?|nan)", re.ASCII | re.IGNORECASE
 )
@@ -136,6 +137,16 @@ class Element:
         if default is not None and attribute not in self.attributes:
             return default
         return self._parsed(self.text(attribute), sizes, f" in the attribute {attribute!r}")
+
+    def number_of(self, tag: str, default: float) -> float:
+        """Return the number that the only child with a tag is around, or another one."""
+        found = self.child(tag)
+        return default if found is None else found.number_inside()
+
+    def is_set(self, tag: str) -> bool:
+        """Return whether the only child with a tag says that something holds."""
+        found = self.child(tag)
+        return found is not None and found.content in TRUE
 
     def number_inside(self) -> float:
         """Return the number that the element is around, which can be infinite."""

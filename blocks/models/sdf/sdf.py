@@ -6,17 +6,16 @@ Needs lxml, which `flexure[urdf]` installs.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import get_args
 
 import networkx as nx
 import numpy as np
 import numpy.typing as npt
 
 from flexure.blocks.math import RigidTransform, relative_pose
-from flexure.blocks.models.reading.links import Unphysical, link_inertia, loose_bases
+from flexure.blocks.models.reading.links import Loader, Unphysical, loose_bases, outermost
 from flexure.blocks.models.reading.visuals import Visuals, color_code, folder_of, only_shape
-from flexure.blocks.models.reading.xml_elements import Element, LeftOut, plant_name, read_xml
-from flexure.blocks.models.sdf.sdf_joints import FrameGraph, add_sdf_joint, pose_inside, scoped
+from flexure.blocks.models.reading.xml_elements import TRUE, Element, plant_name
+from flexure.blocks.models.sdf.sdf_joints import FrameGraph, add_sdf_joint, pose_in_link, scoped
 from flexure.blocks.multibody.bodies.bodies import Body
 from flexure.blocks.multibody.bodies.body_shape import BodyShape
 from flexure.blocks.multibody.bodies.inertia import SpatialInertia
@@ -24,8 +23,6 @@ from flexure.blocks.multibody.constraints import GearPair
 from flexure.blocks.multibody.joints.floating import QuaternionFloatingJoint
 from flexure.blocks.multibody.joints.weld import WeldJoint
 from flexure.blocks.multibody.plants.plant_builder import PlantBuilder
-from flexure.diagrams.checks.arguments import one_of
-from flexure.diagrams.checks.errors import DeclarationError
 
 _GRAVITY = (0.0, 0.0, -9.81)
 _OLDEST = 1.5  # before, axes of joints were expressed in the frame of the model
@@ -136,11 +133,7 @@ def load_sdf(
     >>> pendulum.force_elements
     (<JointSpring 'pivot_spring'>,)
     """
-    ways, attempt = get_args(Unphysical), "Cannot load an SDF file"
-    one_of(unphysical, ways, "unphysical", attempt, error=DeclarationError)
-    root = read_xml(source)
-    if root.tag != "sdf":
-        raise root.refusal(expected="<sdf> as the outermost element", found=f"<{root.tag}>")
+    root = outermost(source, "sdf", unphysical, "Cannot load an SDF file")
     version = root.text("version")
     try:
         is_readable = float(".".join(version.split(".")[:2])) >= _OLDEST
@@ -169,23 +162,18 @@ def load_sdf(
     for model in models:
         loader.load(model, "")
     loader.let_float()
-    loader.left_out.add_all(loader.visuals.left_out())
-    loader.left_out.add_all(root.unread())
-    loader.left_out.tell(builder)
-    return builder
+    return loader.finish(root)
 
 
-class _Loader:
+class _Loader(Loader):
     """Adds models to a builder: first all frames, then what is in them."""
 
     def __init__(
         self, builder: PlantBuilder, visuals: SdfVisuals, unphysical: Unphysical, *, is_single: bool
     ) -> None:
-        self.builder, self.visuals, self._unphysical = builder, visuals, unphysical
-        self.left_out = LeftOut()
+        super().__init__(builder, visuals, unphysical)
         self._is_single = is_single
         self._frames = FrameGraph()
-        self._bodies: dict[str, Body] = {"world": builder.world}
         self._links: dict[Body, Element] = {}
         self._names: dict[Body, str] = {}
         self._groups = nx.utils.UnionFind()
@@ -241,8 +229,7 @@ class _Loader:
     def load(self, model: Element, scope: str, *, is_static: bool = False) -> None:
         """Add the links, frames and joints of a model."""
         inner = f"{scope}{model.text('name')}::"
-        static = model.child("static")
-        is_static = is_static or (static is not None and static.content in ("true", "1"))
+        is_static = model.is_set("static") or is_static
         model.pass_over(*_OF_MODELS)
         for link in model.children("link"):
             self._add_link(link, inner)
@@ -295,21 +282,14 @@ class _Loader:
         inertial = link.child("inertial")
         if inertial is None:
             return SpatialInertia(1.0, inertia=[1.0, 1.0, 1.0])
-        if inertial.text_or("auto", "false") in ("true", "1"):
+        if inertial.text_or("auto", "false") in TRUE:
             raise inertial.refusal(expected="inertia that is given", found="auto")
-        mass, inertia = inertial.child("mass"), inertial.child("inertia")
-        six = np.array([1.0, 1.0, 1.0, 0.0, 0.0, 0.0])
+        inertia, six = inertial.child("inertia"), np.array([1.0, 1.0, 1.0, 0.0, 0.0, 0.0])
         if inertia is not None:
             for k, key in enumerate(("ixx", "iyy", "izz", "ixy", "ixz", "iyz")):
-                entry = inertia.child(key)
-                six[k] = six[k] if entry is None else entry.number_inside()
-        pose = inertial.child("pose")
-        if pose is not None and pose.text_or("relative_to", ""):
-            raise pose.refusal(expected="a pose in the link", found="relative_to")
-        number = 1.0 if mass is None else mass.number_inside()
-        with inertial.blamed():
-            solid = link_inertia(inertial, number, six, self._unphysical, self.left_out)
-            return solid.moved(pose_inside(pose))
+                six[k] = inertia.number_of(key, six[k])
+        pose = pose_in_link(inertial)
+        return self._inertia_of(inertial, inertial.number_of("mass", 1.0), six, pose)
 
     def _add_joint(self, element: Element, scope: str) -> None:
         full = scope + element.text("name")
@@ -352,8 +332,7 @@ class _Loader:
         followed = self._name(scoped(mimic.text("joint"), scope))
         joint = self.builder.joint(self._name(scope + element.text("name")))
         multiplier, offset, reference = (
-            0.0 if (each := mimic.child(key)) is None else each.number_inside()
-            for key in ("multiplier", "offset", "reference")
+            mimic.number_of(key, 0.0) for key in ("multiplier", "offset", "reference")
         )
         with mimic.blamed():
             other = self.builder.joint(followed)
@@ -379,10 +358,7 @@ class SdfVisuals(Visuals):
     def pose(self, visual: Element) -> RigidTransform:
         """Return the pose of a visual in its link."""
         visual.pass_over(*_RENDERING)
-        pose = visual.child("pose")
-        if pose is not None and pose.text_or("relative_to", ""):
-            raise pose.refusal(expected="a pose in the link", found="relative_to")
-        return pose_inside(pose)
+        return pose_in_link(visual)
 
     def geometry(self, visual: Element) -> BodyShape:
         """Return the shape of a visual in its own frame."""

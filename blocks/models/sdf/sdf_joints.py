@@ -8,7 +8,6 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from flexure.blocks.forces.on_joints.joint_springs import JointSpring
 from flexure.blocks.math import (
     RigidTransform,
     compose_transforms,
@@ -16,16 +15,16 @@ from flexure.blocks.math import (
     rotation_from_quaternion,
     rotation_from_rpy,
 )
-from flexure.blocks.models.reading.links import BOUNDLESS, add_friction, set_limits
-from flexure.blocks.models.reading.xml_elements import Element, LeftOut
+from flexure.blocks.models.reading.links import (
+    BOUNDLESS,
+    add_friction,
+    add_spring,
+    new_joint,
+    set_limits,
+)
+from flexure.blocks.models.reading.xml_elements import TRUE, Element, LeftOut
 from flexure.blocks.multibody.bodies.bodies import Body, Frame
 from flexure.blocks.multibody.joints import Joint
-from flexure.blocks.multibody.joints.ball import BallRpyJoint
-from flexure.blocks.multibody.joints.prismatic import PrismaticJoint
-from flexure.blocks.multibody.joints.revolute import RevoluteJoint
-from flexure.blocks.multibody.joints.screw import ScrewJoint
-from flexure.blocks.multibody.joints.universal import UniversalJoint
-from flexure.blocks.multibody.joints.weld import WeldJoint
 from flexure.blocks.multibody.plants.plant_builder import PlantBuilder
 from flexure.diagrams.checks.errors import UnknownNameError, quoted, suggestion
 
@@ -122,6 +121,14 @@ def scoped(name: str, scope: str) -> str:
     return scope.removesuffix("::") if name == "__model__" else scope + name
 
 
+def pose_in_link(part: Element) -> RigidTransform:
+    """Return the pose of a part of a link, which is given in the link."""
+    pose = part.child("pose")
+    if pose is not None and pose.text_or("relative_to", ""):
+        raise pose.refusal(expected="a pose in the link", found="relative_to")
+    return pose_inside(pose)
+
+
 def pose_inside(pose: Element | None) -> RigidTransform:
     """Return the pose that an element contains, the identity where there is none."""
     if pose is None:
@@ -131,7 +138,7 @@ def pose_inside(pose: Element | None) -> RigidTransform:
         known.append("frame")
     pose.refuse_other_attributes(*known)
     form = pose.text_or("rotation_format", "euler_rpy")
-    scale = np.pi / 180.0 if pose.text_or("degrees", "false") in ("true", "1") else 1.0
+    scale = np.pi / 180.0 if pose.text_or("degrees", "false") in TRUE else 1.0
     if not pose.content:
         return _IDENTITY
     if form == "quat_xyzw":
@@ -216,9 +223,8 @@ class _Axis:
         length = float(np.linalg.norm(self.direction))
         if length == 0.0:
             raise element.refusal(expected="an axis that is not zero", found="zeros")
-        old = element.child("use_parent_model_frame")
         frame = "" if xyz is None else xyz.text_or("expressed_in", "")
-        if old is not None and old.content in ("true", "1"):
+        if element.is_set("use_parent_model_frame"):  # in older files
             frame = "__model__"
         turned = rotation(frame) @ self.direction if frame else self.direction
         self.direction = turned / length
@@ -233,8 +239,7 @@ class _Axis:
 
     def _inside(self, part: str, key: str, default: float) -> float:
         parent = self.element.child(part)
-        found = None if parent is None else parent.child(key)
-        return default if found is None else found.number_inside()
+        return default if parent is None else parent.number_of(key, default)
 
 
 def _make_joint(
@@ -251,20 +256,10 @@ def _make_joint(
         R = _cross(element, *(axis.direction for axis in axes))
         X_PF, X_CM = (RigidTransform(X.R @ R, X.p) for X in (X_PF, X_CM))
     pitch = _pitch(element) if kind == "screw" else 0.0
+    direction = axes[0].direction if axes else np.zeros(3)
     with element.blamed():
         F, M = Frame(f"{name}_parent", parent, X_PF), Frame(f"{name}_child", child, X_CM)
-        match kind:
-            case "fixed":
-                return WeldJoint(name, F, M)
-            case "ball":
-                return BallRpyJoint(name, F, M)
-            case "universal" | "revolute2":
-                return UniversalJoint(name, F, M)
-            case "prismatic":
-                return PrismaticJoint(name, F, M, axes[0].direction)
-            case "screw":
-                return ScrewJoint(name, F, M, axes[0].direction, screw_pitch=pitch)
-        return RevoluteJoint(name, F, M, axes[0].direction)
+        return new_joint(kind, name, F, M, direction, pitch)
 
 
 def _cross(element: Element, x: FloatArray, y: FloatArray) -> FloatArray:
@@ -314,17 +309,9 @@ def _add_forces(builder: PlantBuilder, joint: Joint, axes: list[_Axis]) -> None:
         [axis.dynamics(key) for axis in axes]
         for key in ("friction", "spring_stiffness", "spring_reference")
     )
-    is_single = len(axes) == 1
-    add_friction(builder, joint, friction[0] if is_single else friction)
+    add_friction(builder, joint, friction)
     if any(stiffness):
-        builder.add_force_element(
-            JointSpring(
-                f"{joint.name}_spring",
-                joint,
-                stiffness=stiffness[0] if is_single else stiffness,
-                nominal_position=reference[0] if is_single else reference,
-            )
-        )
+        add_spring(builder, joint, stiffness, reference)
 
 
 def _add_motor(builder: PlantBuilder, element: Element, joint: Joint, axes: list[_Axis]) -> None:

@@ -18,26 +18,22 @@ from flexure.blocks.forces.bushings.bushing import LinearBushingRollPitchYaw
 from flexure.blocks.math import rotation_about
 from flexure.blocks.models.reading.links import (
     BOUNDLESS,
+    Loader,
     Unphysical,
     add_friction,
-    link_inertia,
     loose_bases,
+    new_joint,
+    outermost,
     set_limits,
 )
 from flexure.blocks.models.reading.visuals import folder_of
-from flexure.blocks.models.reading.xml_elements import Element, LeftOut, plant_name, read_xml
+from flexure.blocks.models.reading.xml_elements import Element, plant_name
 from flexure.blocks.models.urdf.urdf_visuals import UrdfVisuals, origin_pose
-from flexure.blocks.multibody.bodies.bodies import Body, Frame
+from flexure.blocks.multibody.bodies.bodies import Frame
 from flexure.blocks.multibody.bodies.inertia import SpatialInertia
 from flexure.blocks.multibody.constraints import GearPair
 from flexure.blocks.multibody.joints import Joint
 from flexure.blocks.multibody.joints.ball import BallRpyJoint
-from flexure.blocks.multibody.joints.floating import QuaternionFloatingJoint
-from flexure.blocks.multibody.joints.planar import PlanarJoint
-from flexure.blocks.multibody.joints.prismatic import PrismaticJoint
-from flexure.blocks.multibody.joints.revolute import RevoluteJoint
-from flexure.blocks.multibody.joints.screw import ScrewJoint
-from flexure.blocks.multibody.joints.universal import UniversalJoint
 from flexure.blocks.multibody.joints.weld import WeldJoint
 from flexure.blocks.multibody.plants.plant_builder import PlantBuilder
 from flexure.diagrams.checks.arguments import one_of
@@ -175,29 +171,21 @@ def load_urdf(
     """
     attempt = "Cannot load a URDF file"
     one_of(base, get_args(Base), "base", attempt, error=DeclarationError)
-    one_of(unphysical, get_args(Unphysical), "unphysical", attempt, error=DeclarationError)
-    robot = read_xml(source)
-    if robot.tag != "robot":
-        raise robot.refusal(expected="<robot> as the outermost element", found=f"<{robot.tag}>")
+    robot = outermost(source, "robot", unphysical, attempt)
     title = robot.plant_name() if name is None else name
     builder = PlantBuilder(title, gravity=gravity)
     loader = _Loader(builder, UrdfVisuals(robot, folder_of(source)), unphysical)
     loader.load(robot)
     if base == "weld":
         loader.weld_bases()
-    loader.left_out.add_all(loader.visuals.left_out())
-    loader.left_out.add_all(robot.unread())
-    loader.left_out.tell(loader.builder)
-    return loader.builder
+    return loader.finish(robot)
 
 
-class _Loader:
+class _Loader(Loader):
     """Adds the elements of a robot to a builder."""
 
     def __init__(self, builder: PlantBuilder, visuals: UrdfVisuals, unphysical: Unphysical) -> None:
-        self.builder, self.visuals, self._unphysical = builder, visuals, unphysical
-        self.left_out = LeftOut()
-        self._bodies: dict[str, Body] = {"world": builder.world}
+        super().__init__(builder, visuals, unphysical)
         self._frames: dict[str, Frame] = {}
         self._joints: dict[str, Joint] = {}
         self._efforts: dict[str, float] = {}
@@ -264,10 +252,7 @@ class _Loader:
         moments = [inertia.number(key) for key in ("ixx", "iyy", "izz")]
         others = [inertia.number(key, 0.0) for key in ("ixy", "ixz", "iyz")]
         pose = origin_pose(inertial.child("origin"))
-        six = np.array([*moments, *others])
-        with inertial.blamed():
-            solid = link_inertia(inertial, mass, six, self._unphysical, self.left_out)
-            return solid.moved(pose)
+        return self._inertia_of(inertial, mass, np.array([*moments, *others]), pose)
 
     def _add_joint(self, element: Element) -> None:
         name = element.plant_name()
@@ -362,7 +347,10 @@ class _Loader:
             actuator.pass_over()
             self.left_out.add(f"{actuator} is left out: the joint '{joint.name}' is fixed")
             return
-        ratio = _reduction(actuator) * _reduction(element)
+        actuated, geared = (
+            each.number_of("mechanicalReduction", 1.0) for each in (actuator, element)
+        )
+        ratio = actuated * geared
         gear, rotor = actuator.child("drake:gear_ratio"), actuator.child("drake:rotor_inertia")
         with actuator.blamed():
             self.builder.add_actuator(
@@ -476,30 +464,7 @@ def _make_joint(
     pitch = 0.0
     if kind == "screw":
         pitch = element.required("drake:screw_thread_pitch").number("value")
+    if kind not in _JOINT_TYPES:
+        raise element.refusal(expected=f"one of the types {quoted(_JOINT_TYPES)}", found=repr(kind))
     with element.blamed():
-        match kind:
-            case "revolute" | "continuous":
-                return RevoluteJoint(name, F, M, axis)
-            case "prismatic":
-                return PrismaticJoint(name, F, M, axis)
-            case "fixed":
-                return WeldJoint(name, F, M)
-            case "floating":
-                return QuaternionFloatingJoint(name, F, M)
-            case "planar":
-                return PlanarJoint(name, F, M)
-            case "ball":
-                return BallRpyJoint(name, F, M)
-            case "screw":
-                return ScrewJoint(name, F, M, axis, screw_pitch=pitch)
-            case "universal":
-                return UniversalJoint(name, F, M)
-    raise element.refusal(expected=f"one of the types {quoted(_JOINT_TYPES)}", found=repr(kind))
-
-
-def _reduction(element: Element) -> float:
-    """Return the mechanical reduction that a transmission or an actuator has."""
-    reduction = element.child("mechanicalReduction")
-    if reduction is None:
-        return 1.0
-    return reduction.number_inside()
+        return new_joint(kind, name, F, M, axis, pitch)

@@ -23,7 +23,7 @@ from flexure.blocks.multibody.bodies.solids import (
 )
 from flexure.blocks.signals.argument_shapes import Axis
 from flexure.diagrams.checks.errors import DeclarationError, ValueRefusedError
-from flexure.diagrams.values.arrays import Array, FloatArray, as_number, bounded, check_bounds, show
+from flexure.diagrams.values.arrays import Array, FloatArray, as_finite, as_number, bounded, show
 
 
 @dataclass(frozen=True, init=False, repr=False)
@@ -108,8 +108,7 @@ class SpatialInertia:
     ) -> None:
         attempt = "Cannot make SpatialInertia"
         m = checked_mass(mass, attempt)
-        center = as_number(com, (3,), f"{attempt} with the center of mass")
-        check_bounds(center, f"{attempt} with the center of mass", unit="m")
+        center = as_finite(com, (3,), f"{attempt} with the center of mass", unit="m")
         six = checked_inertia(inertia, attempt)
         if m == 0.0 and six.any():
             raise ValueRefusedError(

@@ -33,6 +33,9 @@ class Part(HandleOwner):
     name: str
     _is_complete = False
 
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} '{self.name}'>"
+
     def complete(self) -> None:
         """Refuse new attributes from now on; called by the plant and by its builder."""
         put_first(self, "_is_complete", True)

@@ -6,6 +6,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from flexure.blocks.math import dot, rotate_spatial
 from flexure.blocks.multibody.bodies.bodies import Body
 from flexure.blocks.multibody.bodies.body_motion import BodyMotion, Placement
@@ -14,7 +16,8 @@ from flexure.blocks.multibody.joints.base.joint import Joint
 from flexure.blocks.multibody.trees.articulated_body import Articulation
 from flexure.blocks.multibody.trees.topology import Topology
 from flexure.diagrams.systems.ports import CacheEntry, Prerequisite
-from flexure.diagrams.values.arrays import Array, check_name
+from flexure.diagrams.values.arrays import Array, bounded, check_name
+from flexure.diagrams.values.parameters import NumericParameter
 from flexure.diagrams.values.state import ContinuousState, DiscreteState
 
 
@@ -112,6 +115,7 @@ class Constraint(Part, ABC):
 
     Each equation has a multiplier λ. With the Jacobian J of φ̇ = J v + ∂φ/∂t, or w = J v - b, the
     constraint adds the generalized forces Jᵀ λ, which do no work where ∂φ/∂t and b are zero.
+    Constants of the constraint become parameters of the tree, ``<name>_<constant>``.
     """
 
     is_driven: bool = False  # whether its equations hold the time or inputs
@@ -119,6 +123,16 @@ class Constraint(Part, ABC):
     def __init__(self, name: str) -> None:
         self.name = check_name(name, "a constraint")
         self.index: int | None = None  # position among the constraints of the plant
+        self._tree: ConstrainedTree | None = None
+        # Constants before and after they are declared, by name.
+        self._defaults: dict[str, tuple[Any, dict[str, Any]]] = {}
+        self._parameters: dict[str, NumericParameter] = {}
+
+    @property
+    def tree(self) -> ConstrainedTree:
+        """The tree that it is in."""
+        assert self._tree is not None  # the tree declares constraints before anything is evaluated
+        return self._tree
 
     @property
     @abstractmethod
@@ -156,7 +170,20 @@ class Constraint(Part, ABC):
         return []
 
     def declare(self, tree: ConstrainedTree) -> None:
-        """Declare parameters and inputs of the constraint in the tree; there are none here."""
+        """Declare parameters and inputs of the constraint in the tree: here its constants."""
+        self._tree = tree
+        for what, (value, options) in self._defaults.items():
+            self._declare(what, value, **options)
+
+    def _set_default(self, what: str, value: Any, **bounds: Any) -> None:
+        """Check the default of a constant, a number within bounds, and keep both."""
+        attempt = f"Cannot make constraint '{self.name}' with this {what}"
+        self._defaults[what] = bounded(value, attempt, **bounds), bounds
+
+    def _declare(self, what: str, value: Any, **options: Any) -> None:
+        """Declare a constant in the tree, a vector of one entry as a scalar."""
+        name, number = f"{self.name}_{what}", value[0] if np.shape(value) == (1,) else value
+        self._parameters[what] = self.tree.declare_numeric_parameter(name, number, **options)
 
     def check(self, context: Any) -> None:
         """Refuse values of a context with which it means nothing, before a motion begins."""
@@ -174,9 +201,6 @@ class Constraint(Part, ABC):
     def hold_problem(self, context: Any) -> str | None:
         """Say what does not go on as the equations of a context have it; or None."""
         return None
-
-    def __repr__(self) -> str:
-        return f"<{type(self).__name__} '{self.name}'>"
 
 
 def driven_power(tree: ConstrainedTree, context: Any, multipliers: Sequence[Array]) -> Array:

@@ -58,7 +58,6 @@ class CoordinateConstraint(Constraint):
                 raise DeclarationError(
                     attempt, expected=wanted, found=f"the {joint.type_name} joint '{joint.name}'"
                 )
-        self._tree: ConstrainedTree | None = None
 
     @property
     def num_coordinates(self) -> int:
@@ -69,10 +68,6 @@ class CoordinateConstraint(Constraint):
     def bodies(self) -> tuple[Body, ...]:
         """The bodies of its joints."""
         return tuple(b for joint in self.joints for b in (joint.parent_body, joint.child_body))
-
-    def declare(self, tree: ConstrainedTree) -> None:
-        """Remember the tree that has the coordinates."""
-        self._tree = tree
 
     @property
     def linear_rows(self) -> list[tuple[dict[tuple[Joint, int], float], float | None]]:
@@ -91,8 +86,7 @@ class CoordinateConstraint(Constraint):
         self, context: Any, placements: Sequence[Placement], motions: Sequence[BodyMotion]
     ) -> Condition:
         """Return the equations for the coordinates of a context."""
-        tree = self._tree
-        assert tree is not None  # the tree declares constraints before anything is evaluated
+        tree = self.tree
         mobilizers = [tree.topology.mobilizer_of(joint) for joint in self.joints]
         q, v = tree.q(context), tree.moving_velocities(context)
         terms = self.terms(

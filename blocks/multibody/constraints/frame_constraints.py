@@ -33,8 +33,7 @@ from flexure.blocks.multibody.joints.base.joint import Joint
 from flexure.blocks.multibody.trees.topology import Topology
 from flexure.diagrams.checks.arguments import require
 from flexure.diagrams.checks.errors import DeclarationError
-from flexure.diagrams.values.arrays import Array, FloatArray, as_number, bounded
-from flexure.diagrams.values.parameters import NumericParameter
+from flexure.diagrams.values.arrays import Array, FloatArray, as_number
 
 if TYPE_CHECKING:
     from flexure.diagrams.contexts.context import Context
@@ -50,7 +49,6 @@ class FrameConstraint(Constraint):
     def __init__(self, name: str, frame_a: FrameLike, frame_c: FrameLike) -> None:
         super().__init__(name)
         attempt = f"Cannot make constraint '{name}'"
-        self._tree: ConstrainedTree | None = None
         self.frame_a = as_frame(frame_a, attempt)
         self.frame_c = as_frame(frame_c, attempt)
         if self.frame_a.body is self.frame_c.body:
@@ -67,7 +65,6 @@ class FrameConstraint(Constraint):
 
     def declare(self, tree: ConstrainedTree) -> None:
         """Refuse bodies that are welded together, which no constraint can move."""
-        self._tree = tree
         owners = _owners(tree.topology)
         F, M = self.bodies
         if owners[_number(F)] == owners[_number(M)]:
@@ -77,6 +74,7 @@ class FrameConstraint(Constraint):
                 found=f"'{F.name}' and '{M.name}', which are welded together",
                 remedy="Remove the constraint, or one of the welds",
             )
+        super().declare(tree)
 
     def reaction(self, context: Context) -> FloatArray:
         """Return what the constraint exerts on the body of M: moment about Mo and force, in M.
@@ -421,21 +419,11 @@ class DistanceConstraint(FrameConstraint):
         super().__init__(
             name, _point(name, "p_AP", body_a, p_AP), _point(name, "p_BQ", body_b, p_BQ)
         )
-        attempt = f"Cannot make constraint '{name}'"
-        self._default_distance = bounded(distance, attempt, lower=0.0, exclusive=True, unit="m")
-        self._distance: NumericParameter | None = None
-
-    def declare(self, tree: ConstrainedTree) -> None:
-        """Declare the distance."""
-        super().declare(tree)
-        self._distance = tree.declare_numeric_parameter(
-            f"{self.name}_distance", self._default_distance, unit="m", lower=0.0, exclusive=True
-        )
+        self._set_default("distance", distance, lower=0.0, exclusive=True, unit="m")
 
     def demands(self, context: Any, X_FM: RigidTransform, V_FM: Array) -> Sequence[Demand]:
         """Return the error of the distance."""
-        assert self._distance is not None  # the tree declares it before anything is evaluated
-        L, p, v = self._distance(context), X_FM.p, V_FM[3:]
+        L, p, v = self._parameters["distance"](context), X_FM.p, V_FM[3:]
         row = np.concatenate([np.zeros(3), p / L])
         return [Demand((dot(p, p) - L * L) / (2.0 * L), row, dot(v, v) / L)]
 

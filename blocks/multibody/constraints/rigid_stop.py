@@ -11,16 +11,14 @@ import numpy.typing as npt
 from flexure.blocks.multibody.constraints.constraint import ConstrainedTree
 from flexure.blocks.multibody.constraints.switched_constraint import (
     NEAR,
+    SLOW,
     Row,
     SwitchedCoordinates,
     UnilateralConstraint,
 )
 from flexure.blocks.multibody.joints.base.joint import Joint
 from flexure.diagrams.checks.errors import DeclarationError
-from flexure.diagrams.values.arrays import Array, FloatArray, as_numbers, check_bounds, show
-from flexure.diagrams.values.parameters import NumericParameter
-
-_SLOW = 1e-4  # a rebound after which a contact rests, as a part of the usual rate
+from flexure.diagrams.values.arrays import Array, FloatArray, show
 
 
 class RigidStop(UnilateralConstraint, SwitchedCoordinates):
@@ -115,18 +113,18 @@ class RigidStop(UnilateralConstraint, SwitchedCoordinates):
         rest_velocity: npt.ArrayLike | None = None,
     ) -> None:
         super().__init__(name, joint)
-        attempt = f"Cannot make constraint '{name}'"
         if not joint.velocities_are_rates:
             raise DeclarationError(
-                attempt,
+                f"Cannot make constraint '{name}'",
                 expected="a joint whose velocities are the rates of its positions",
                 found=f"the {joint.type_name} joint '{joint.name}'",
                 remedy="Use a revolute or planar joint, or any but ball and floating joints",
             )
-        limits = [
-            self._vector(joint.position_lower_limits if lower is None else lower, "lower"),
-            self._vector(joint.position_upper_limits if upper is None else upper, "upper"),
-        ]
+        given = {
+            "lower": joint.position_lower_limits if lower is None else lower,
+            "upper": joint.position_upper_limits if upper is None else upper,
+        }
+        limits = [self._vector(each, what, allow_infinite=True) for what, each in given.items()]
         if not (np.all(limits[0] < limits[1]) and np.any(np.isfinite(limits))):
             raise DeclarationError(
                 f"Cannot make stop '{name}' on joint '{joint.name}'",
@@ -135,33 +133,16 @@ class RigidStop(UnilateralConstraint, SwitchedCoordinates):
                 remedy="Pass lower and upper, or set the position limits of the joint first",
             )
         self._limits = limits
-        self._restitution = self._vector(restitution, "restitution")
-        check_bounds(self._restitution, f"{attempt} with this restitution", lower=0.0, upper=1.0)
+        self._restitution = self._vector(restitution, "restitution", lower=0.0, upper=1.0)
         self._rest_velocity: FloatArray | None = None
         if rest_velocity is not None:
-            self._rest_velocity = self._vector(rest_velocity, "rest_velocity")
-            check_bounds(self._rest_velocity, f"{attempt} with this rest_velocity", lower=0.0)
+            self._rest_velocity = self._vector(rest_velocity, "rest_velocity", lower=0.0)
         self.rows = tuple(
             Row(k, sign)
             for k in range(joint.num_velocities)
             for limit, sign in zip(limits, (1.0, -1.0), strict=True)
             if np.isfinite(limit[k])
         )
-        self._parameters: dict[str, NumericParameter] = {}
-
-    def _vector(self, value: npt.ArrayLike, what: str) -> FloatArray:
-        """Return one number for each coordinate."""
-        attempt = f"Cannot make constraint '{self.name}' with this {what}"
-        numbers, n = as_numbers(value, attempt), self.joint.num_positions
-        if numbers.shape not in ((), (n,)):
-            raise DeclarationError(
-                attempt,
-                expected=f"one number, or {n} for the coordinates of joint '{self.joint.name}'",
-                found=f"an array of shape {numbers.shape}",
-            )
-        check_bounds(numbers, attempt, allow_infinite=what in {"lower", "upper"})
-        vector: FloatArray = np.broadcast_to(numbers, n).astype(float)
-        return vector
 
     def mode_names(self) -> Sequence[str]:
         """Return which limit each mode belongs to."""
@@ -176,26 +157,17 @@ class RigidStop(UnilateralConstraint, SwitchedCoordinates):
         super().declare(tree)
         angle, rate = _units(self.joint)
         for what, limit in zip(("lower", "upper"), self._limits, strict=True):
-            self._declare(
-                tree, what, limit, unit=angle, allow_infinite=True, problem=_Pattern(limit)
-            )
+            self._declare(what, limit, unit=angle, allow_infinite=True, problem=_Pattern(limit))
         tree.declare_relation(self._parameters["lower"], "<", self._parameters["upper"])
-        self._declare(tree, "restitution", self._restitution, lower=0.0, upper=1.0)
+        self._declare("restitution", self._restitution, lower=0.0, upper=1.0)
         if self._rest_velocity is None:
             slowest = np.zeros(self.joint.num_positions)
             for row, scale in zip(self.rows, self.scales, strict=True):
-                slowest[row.k] = _SLOW * scale.rate
+                slowest[row.k] = SLOW * scale.rate
         else:
             slowest = self._rest_velocity
-        self._declare(tree, "rest_velocity", slowest, unit=rate, lower=0.0)
+        self._declare("rest_velocity", slowest, unit=rate, lower=0.0)
         self._declare_dissipated(tree)
-
-    def _declare(self, tree: ConstrainedTree, what: str, value: FloatArray, **options: Any) -> None:
-        shape = () if len(value) == 1 else value.shape
-        name = f"{self.name}_{what}"
-        self._parameters[what] = tree.declare_numeric_parameter(
-            name, value.reshape(shape), **options
-        )
 
     def _of_rows(self, what: str, context: Any) -> list[Array]:
         """Return a parameter for each equation."""

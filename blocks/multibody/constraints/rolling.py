@@ -11,14 +11,12 @@ import numpy.typing as npt
 
 from flexure.blocks.math import RigidTransform, cross, dot
 from flexure.blocks.multibody.bodies.bodies import FrameLike
-from flexure.blocks.multibody.constraints.constraint import ConstrainedTree
 from flexure.blocks.multibody.constraints.frame_constraints import FrameConstraint
 from flexure.blocks.multibody.joints.base.checks import unit_axis
 from flexure.blocks.multibody.joints.base.closure import Demand, two_normals
 from flexure.diagrams import scalars
 from flexure.diagrams.checks.errors import EvaluationError
-from flexure.diagrams.values.arrays import Array, bounded
-from flexure.diagrams.values.parameters import NumericParameter
+from flexure.diagrams.values.arrays import Array
 
 _FLAT = 1e-6  # sine of the angle between axis and normal at which a disk lies on its side
 
@@ -55,23 +53,12 @@ class RollingContact(FrameConstraint):
         normal: npt.ArrayLike = (0.0, 0.0, 1.0),
     ) -> None:
         super().__init__(name, frame_a, frame_c)
-        attempt = f"Cannot make constraint '{name}'"
-        what = f"{attempt} with this radius"
-        self._default_radius = bounded(radius, what, lower=0.0, exclusive=True, unit="m")
-        self._radius: NumericParameter | None = None
-        self.normal = unit_axis(normal, f"{attempt} with this normal")
-
-    def declare(self, tree: ConstrainedTree) -> None:
-        """Declare the radius."""
-        super().declare(tree)
-        self._radius = tree.declare_numeric_parameter(
-            f"{self.name}_radius", self._default_radius, unit="m", lower=0.0, exclusive=True
-        )
+        self._set_default("radius", radius, lower=0.0, exclusive=True, unit="m")
+        self.normal = unit_axis(normal, f"Cannot make constraint '{name}' with this normal")
 
     def radius(self, context: Any) -> Array:
         """Return the radius in a context."""
-        assert self._radius is not None  # the tree declares it before anything is evaluated
-        return self._radius(context)
+        return self._parameters["radius"](context)
 
     @abstractmethod
     def contact(self, context: Any, X_FM: RigidTransform, V_FM: Array) -> Contact:
@@ -228,23 +215,12 @@ class RollingDisk(RollingContact):
         crown_radius: float = 0.0,
     ) -> None:
         super().__init__(name, frame_a, frame_c, radius, normal=normal)
-        attempt = f"Cannot make constraint '{name}'"
-        self.axis = unit_axis(axis, f"{attempt} with this axis")
-        what = f"{attempt} with this crown_radius"
-        self._default_crown_radius = bounded(crown_radius, what, lower=0.0, unit="m")
-        self._crown_radius: NumericParameter | None = None
-
-    def declare(self, tree: ConstrainedTree) -> None:
-        """Declare the radii."""
-        super().declare(tree)
-        self._crown_radius = tree.declare_numeric_parameter(
-            f"{self.name}_crown_radius", self._default_crown_radius, unit="m", lower=0.0
-        )
+        self.axis = unit_axis(axis, f"Cannot make constraint '{name}' with this axis")
+        self._set_default("crown_radius", crown_radius, lower=0.0, unit="m")
 
     def contact(self, context: Any, X_FM: RigidTransform, V_FM: Array) -> Contact:
         """Return the lowest point of the rim."""
-        assert self._crown_radius is not None  # the tree declares it before
-        n, crown = self.normal, self._crown_radius(context)
+        n, crown = self.normal, self._parameters["crown_radius"](context)
         e = X_FM.R @ self.axis
         e_rate = cross(V_FM[:3], e)
         across, across_rate = cross(e, n), cross(e_rate, n)

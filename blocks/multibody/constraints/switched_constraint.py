@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from flexure.blocks.math import dot
 from flexure.blocks.multibody.bodies.bodies import Body
@@ -24,9 +25,10 @@ from flexure.diagrams import scalars
 from flexure.diagrams.checks.arguments import require
 from flexure.diagrams.checks.errors import DeclarationError, quoted
 from flexure.diagrams.systems.ports import Prerequisite
-from flexure.diagrams.values.arrays import Array
+from flexure.diagrams.values.arrays import Array, FloatArray, as_numbers, check_bounds
 from flexure.diagrams.values.state import DiscreteState
 
+SLOW = 1e-4  # a rebound after which a contact rests, as a part of the usual rate
 _SMALL = 1e-9  # what counts as rest, as a part of what is usual in a mechanism
 _FAINT = 1e-6  # acceleration that the decay of errors of loops can make, likewise
 
@@ -81,19 +83,12 @@ class SwitchedConstraint(Constraint):
         super().__init__(name)
         self.rows: tuple[Row, ...] = ()  # the equations
         self.scales: tuple[Scale, ...] = ()  # what is usual along each
-        self._tree: ConstrainedTree | None = None
         self._modes: DiscreteState | None = None
 
     @property
     def num_equations(self) -> int:
         """Number of equations."""
         return len(self.rows)
-
-    @property
-    def tree(self) -> ConstrainedTree:
-        """The tree that it is in."""
-        assert self._tree is not None  # the tree declares constraints before anything is evaluated
-        return self._tree
 
     @property
     def modes(self) -> DiscreteState:
@@ -107,8 +102,8 @@ class SwitchedConstraint(Constraint):
         return [self.modes]
 
     def declare(self, tree: ConstrainedTree) -> None:
-        """Declare the modes; a subclass declares its parameters."""
-        self._tree = tree
+        """Declare the constants and the modes."""
+        super().declare(tree)
         length = longest_link(tree.topology)
         self.scales = tuple(_scale(turns, length) for turns in self._turns())
         self._modes = tree.declare_discrete_state(
@@ -183,6 +178,20 @@ class SwitchedCoordinates(SwitchedConstraint):
     def bodies(self) -> tuple[Body, ...]:
         """The bodies of its joint."""
         return self.joint.parent_body, self.joint.child_body
+
+    def _vector(self, value: npt.ArrayLike, what: str, **bounds: Any) -> FloatArray:
+        """Return one number within bounds for each velocity."""
+        attempt = f"Cannot make constraint '{self.name}' with this {what}"
+        numbers, n = as_numbers(value, attempt), self.joint.num_velocities
+        if numbers.shape not in ((), (n,)):
+            raise DeclarationError(
+                attempt,
+                expected=f"one number, or {n} for the velocities of joint '{self.joint.name}'",
+                found=f"an array of shape {numbers.shape}",
+            )
+        vector: FloatArray = np.broadcast_to(numbers, n).astype(float)
+        check_bounds(vector, attempt, **bounds)
+        return vector
 
     def _turns(self) -> Sequence[bool]:
         return [self.joint.VELOCITY_SUFFIXES[row.k].startswith("w") for row in self.rows]

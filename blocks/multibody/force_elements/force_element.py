@@ -164,9 +164,11 @@ class ForceElement(Presented, Limited):
         require_forces(forces, plant, f"Cannot add the forces of '{self.label}' to others")
         self._add_forces(context, forces)
 
-    @abstractmethod
     def _add_forces(self, context: Any, forces: MultibodyForces) -> None:
         """Add the forces of the element to others, which are known to be on its plant."""
+        for end in self.joint_ends:
+            part = end.joint.tree.velocities_of(end.joint)
+            forces.generalized_forces[part] += end.force.eval(context)
 
     @property
     def acting(self) -> Sequence[ForceElement]:
@@ -174,9 +176,9 @@ class ForceElement(Presented, Limited):
         return (self,)
 
     @property
-    @abstractmethod
     def model_instance(self) -> str:
-        """Name of the group of bodies that the element belongs to."""
+        """Name of the group of bodies that the element belongs to, that of its first joint."""
+        return self.joint_ends[0].joint.model_instance
 
     @property
     def parent_plant(self) -> PlantBase:
@@ -500,11 +502,12 @@ class BodyForceElement(ForceElement):
         """
 
     def _add_forces(self, context: Any, forces: MultibodyForces) -> None:
-        """Add the spatial forces on the bodies to others."""
+        """Add the spatial forces on the bodies to others, and those on joints."""
         for acting in self.acting:
             for each, port in zip(acting.attachments, acting.force_ports, strict=True):
                 if each.body.number is not None:
                     forces.body_forces[each.body.number] += port.eval(context)
+        super()._add_forces(context, forces)
 
     @property
     def model_instance(self) -> str:

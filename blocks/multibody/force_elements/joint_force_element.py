@@ -5,7 +5,6 @@ from __future__ import annotations
 from abc import abstractmethod
 from typing import Any
 
-from flexure.blocks.multibody.bodies.multibody_forces import MultibodyForces
 from flexure.blocks.multibody.force_elements.force_element import ForceElement, JointEnd
 from flexure.blocks.multibody.joints.base.joint import Joint
 from flexure.blocks.multibody.trees.component_names import along_joint
@@ -111,12 +110,3 @@ class JointForceElement(ForceElement):
         own need not have this method.
         """
         return {}
-
-    def _add_forces(self, context: Any, forces: MultibodyForces) -> None:
-        part = self.joint.tree.velocities_of(self.joint)
-        forces.generalized_forces[part] += self.generalized_force.eval(context)
-
-    @property
-    def model_instance(self) -> str:
-        """Name of the group of bodies that the element belongs to, that of its joint."""
-        return self.joint.model_instance

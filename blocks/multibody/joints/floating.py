@@ -6,7 +6,6 @@ import numpy as np
 
 from flexure.blocks.math import RigidTransform
 from flexure.blocks.multibody.bodies.bodies import FrameLike
-from flexure.blocks.multibody.joints.base.checks import as_finite
 from flexure.blocks.multibody.joints.base.joint import Limits
 from flexure.blocks.multibody.joints.base.joint_quantities import Default, Position, Velocity
 from flexure.blocks.multibody.joints.orientation import (
@@ -14,7 +13,7 @@ from flexure.blocks.multibody.joints.orientation import (
     QuaternionJoint,
     RollPitchYawJoint,
 )
-from flexure.diagrams.values.arrays import Array, Distribution, FloatArray
+from flexure.diagrams.values.arrays import Array, Distribution, FloatArray, as_finite
 
 _ANGULAR, _TRANSLATIONAL = slice(0, 3), slice(3, 6)
 #: The position of Mo follows the coordinates of the orientation, however many there are.

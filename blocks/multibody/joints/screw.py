@@ -10,7 +10,6 @@ import numpy.typing as npt
 from flexure.blocks.math import RigidTransform
 from flexure.blocks.multibody.bodies.bodies import FrameLike
 from flexure.blocks.multibody.joints.axial import AxialJoint
-from flexure.blocks.multibody.joints.base.checks import as_finite
 from flexure.blocks.multibody.joints.base.closure import (
     Advance,
     Along,
@@ -26,7 +25,7 @@ from flexure.blocks.multibody.joints.base.joint_quantities import (
     Velocity,
 )
 from flexure.diagrams.checks.errors import ValueRefusedError
-from flexure.diagrams.values.arrays import Array, Distribution, FloatArray
+from flexure.diagrams.values.arrays import Array, Distribution, FloatArray, as_finite
 
 if TYPE_CHECKING:
     from flexure.diagrams.contexts.context import Context

@@ -28,7 +28,7 @@ from flexure.blocks.multibody.trees.kinematics import (
 )
 from flexure.diagrams.checks.arguments import generator, is_one_of, is_whole, require
 from flexure.diagrams.checks.errors import ContextError, UnknownNameError, suggestion
-from flexure.diagrams.values.arrays import Array, FloatArray, as_number, bounded, check_bounds
+from flexure.diagrams.values.arrays import Array, FloatArray, as_finite, as_number, bounded
 from flexure.diagrams.values.handles import Handle, require_context
 from flexure.diagrams.values.parameters import NumericParameter
 from flexure.diagrams.values.tied_parameters import TiedParameter
@@ -237,15 +237,13 @@ class Plant(PlantBase):
     def set_positions(self, context: Context, q: npt.ArrayLike) -> None:
         """Set the positions q of all joints."""
         attempt = f"Cannot set the positions of '{self.label}'"
-        number = as_number(q, (self.num_positions,), attempt)
-        check_bounds(number, attempt)
+        number = as_finite(q, (self.num_positions,), attempt)
         self.tree.write_coordinates(context, slice(self.num_positions), number)
 
     def set_velocities(self, context: Context, v: npt.ArrayLike) -> None:
         """Set the velocities v of all joints."""
         attempt = f"Cannot set the velocities of '{self.label}'"
-        number = as_number(v, (self.num_velocities,), attempt)
-        check_bounds(number, attempt)
+        number = as_finite(v, (self.num_velocities,), attempt)
         for joint in self.joints:
             part = number[self.tree.velocities_of(joint)]
             if joint.is_locked(context) and np.any(part != 0.0):
@@ -395,8 +393,7 @@ class Plant(PlantBase):
         array, shape (nv,)
         """
         attempt = f"Cannot calculate the inverse dynamics of '{self.label}'"
-        number = as_number(vdot, (self.num_velocities,), attempt)
-        check_bounds(number, attempt)
+        number = as_finite(vdot, (self.num_velocities,), attempt)
         tree = self.tree
         placements, motions, inertias = tree.kinematics(context)
         forces = MultibodyForces(self) if forces is None else forces

@@ -40,7 +40,7 @@ from flexure.blocks.multibody.trees.tree_inputs import Actuator
 from flexure.diagrams.building.builder import DiagramBuilder
 from flexure.diagrams.checks.arguments import items_of, one_of, require
 from flexure.diagrams.checks.errors import DeclarationError, FlexureError, WiringError, call_site
-from flexure.diagrams.values.arrays import FloatArray, as_number, bounded, check_bounds, check_name
+from flexure.diagrams.values.arrays import FloatArray, as_finite, bounded, check_name
 from flexure.diagrams.values.tied_parameters import TiedParameter
 
 _C = TypeVar("_C", bound=Constraint)
@@ -108,13 +108,11 @@ class PlantBuilder:
         law = one_of(impacts, laws, "impacts", f"Cannot set the impacts of '{name}'")
         self._is_sequential = law == "sequential"
         attempt = f"Cannot set the gravity of '{name}'"
-        self.gravity = as_number(gravity, (3,), attempt)
-        check_bounds(self.gravity, attempt)
+        self.gravity = as_finite(gravity, (3,), attempt)
         self.spin: FloatArray | None = None
         if spin is not None:
             attempt = f"Cannot set the spin of '{name}'"
-            self.spin = as_number(spin, (3,), attempt)
-            check_bounds(self.spin, attempt)
+            self.spin = as_finite(spin, (3,), attempt)
         self.world = Body("world", model_instance="world")
         self.world.number = 0
         self.world.complete()
@@ -202,8 +200,7 @@ class PlantBuilder:
         remedy = "Make one, as in SpatialInertia.solid_box(mass=1.0, size=(0.1, 0.2, 0.3))"
         require(fits, inertia, attempt, wanted, error=DeclarationError, remedy=remedy)
         if com is not None:
-            position = as_number(com, (3,), attempt)
-            check_bounds(position, attempt)
+            position = as_finite(com, (3,), attempt)
             inertia = inertia.shifted(position - inertia.com)
         body = Body(name, inertia, model_instance=model_instance)
         self._adopt(body)

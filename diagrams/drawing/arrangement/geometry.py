@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from flexure.diagrams.drawing.arrangement.content import Row
 from flexure.diagrams.drawing.arrangement.wire_channels import Point
@@ -60,6 +60,11 @@ class Block:
     ports: Mapping[Row, Point]
     inside: Picture | None = None  # what is in the frame, relative to its upper left corner
 
+    def moved(self, dx: float, dy: int) -> Block:
+        """Return it at another place, with its ports."""
+        ports = {port: (x + dx, y + dy) for port, (x, y) in self.ports.items()}
+        return replace(self, x=self.x + dx, y=self.y + dy, ports=ports)
+
 
 @dataclass(frozen=True, eq=False)
 class Tag:
@@ -70,6 +75,10 @@ class Tag:
     y: int
     width: float
     height: int
+
+    def moved(self, dx: float, dy: int) -> Tag:
+        """Return it at another place."""
+        return replace(self, x=self.x + dx, y=self.y + dy)
 
 
 @dataclass(frozen=True, eq=False)

@@ -103,21 +103,6 @@ class _Rows:
         picture = self._picture
         ends = [*self._cuts, picture.width]
         rooms = [_SPACING * (len(tracks) + 1) for tracks in self._tracks] + [0]
-        blocks = [
-            replace(
-                block,
-                x=self._moved((block.x, 0.0))[0],
-                y=block.y + self._shifts[self._row(block.x)][1],
-                ports={port: self._moved(at, block.x) for port, at in block.ports.items()},
-            )
-            for block in picture.blocks
-        ]
-        tags = [
-            replace(
-                tag, x=self._moved((tag.x, 0.0))[0], y=tag.y + self._shifts[self._row(tag.x)][1]
-            )
-            for tag in picture.tags
-        ]
         return Picture(
             picture.system,
             max(
@@ -125,8 +110,8 @@ class _Rows:
                 for k, (end, room) in enumerate(zip(ends, rooms, strict=True))
             ),
             self._height,
-            blocks,
-            tags,
+            [block.moved(*self._shifts[self._row(block.x)]) for block in picture.blocks],
+            [tag.moved(*self._shifts[self._row(tag.x)]) for tag in picture.tags],
             [replace(wire, points=without_straights(self._points(wire))) for wire in picture.wires],
             {port: [self._moved(dot) for dot in dots] for port, dots in picture.dots.items()},
         )
@@ -135,9 +120,9 @@ class _Rows:
         """Return in which row a place is."""
         return sum(x > cut for cut in self._cuts)
 
-    def _moved(self, point: Point, x: float | None = None) -> Point:
+    def _moved(self, point: Point) -> Point:
         """Return where a point is in its row."""
-        dx, dy = self._shifts[self._row(point[0] if x is None else x)]
+        dx, dy = self._shifts[self._row(point[0])]
         return point[0] + dx, point[1] + dy
 
     def _extents(self) -> tuple[list[int], list[int]]:
@@ -223,12 +208,11 @@ def _flat(root: Picture) -> Picture:
             return point[0] + dx, point[1] + dy
 
         for block in picture.blocks:
-            ports = {port: moved(point) for port, point in block.ports.items()}
-            placed = replace(block, x=block.x + dx, y=block.y + dy, ports=ports)
+            placed = block.moved(dx, dy)
             flat.blocks.append(placed)
             if block.inside is not None:
                 stack.append((block.inside, placed.x, placed.y))
-        flat.tags += [replace(tag, x=tag.x + dx, y=tag.y + dy) for tag in picture.tags]
+        flat.tags += [tag.moved(dx, dy) for tag in picture.tags]
         flat.wires += [
             replace(wire, points=tuple(map(moved, wire.points))) for wire in picture.wires
         ]

@@ -139,7 +139,7 @@ def gradient(output: Any, keys: Sequence[Hashable]) -> Any:
     slopes = np.full(len(wanted), 0.0, dtype=object)
     adjoints: dict[int, Weight] = {}
     fragile: set[int] = set()  # nodes below a choice or a root: something may not be finite there
-    nodes = reachable([output] if isinstance(output, Symbol) else [], operands_of)
+    nodes = reachable([output], operands_of)
     active = _active(nodes, wanted)
     oldest = _oldest_unknowns(nodes)
     if nodes:

@@ -36,7 +36,12 @@ import numpy as np
 import numpy.typing as npt
 
 from flexure.diagrams.checks.errors import UnknownNameError, ValueRefusedError
-from flexure.diagrams.scalars.expressions.expression import Symbol, is_boolean, reachable
+from flexure.diagrams.scalars.expressions.expression import (
+    Symbol,
+    is_boolean,
+    reachable,
+    symbols_among,
+)
 from flexure.diagrams.scalars.expressions.functions import array, where
 from flexure.diagrams.scalars.expressions.ufuncs import objects
 from flexure.diagrams.scalars.expressions.vocabulary import OPERATIONS
@@ -81,7 +86,7 @@ def evaluate(outputs: Any, values: Mapping[Any, float | npt.NDArray[np.float64]]
             rows.setdefault(entry.index, []).append(row)
         else:
             results[row] = entry
-    nodes = reachable(_symbols_in(wanted))
+    nodes = reachable(wanted.flat)
     finished_after = _finished_after(nodes) if lanes else repeat(())
     known: dict[int, Any] = {}
     with np.errstate(all="ignore"):
@@ -116,7 +121,7 @@ def substitute(outputs: Any, values: Mapping[Any, Any]) -> Any:
     wanted = objects(outputs)
     known: dict[int, Any] = {}
     with np.errstate(all="ignore"):
-        for node in reachable(_symbols_in(wanted)):
+        for node in reachable(wanted.flat):
             if node.op == "input":
                 known[node.index] = _value_of(node.key, values)
             elif node.op == "constant":
@@ -142,7 +147,7 @@ def translated(
     """
     outputs = list(outputs)
     known: dict[int, Any] = {}
-    for node in reachable(output for output in outputs if isinstance(output, Symbol)):
+    for node in reachable(outputs):
         if node.op == "input":
             known[node.index] = read(node.key)
         elif node.op == "constant":
@@ -172,7 +177,7 @@ def _symbols_in(value: Any) -> list[Symbol]:
     """List the symbols in a value; nested sequences may be ragged."""
     if isinstance(value, (list, tuple)):
         return [symbol for part in value for symbol in _symbols_in(part)]
-    return [entry for entry in objects(value).flat if isinstance(entry, Symbol)]
+    return symbols_among(objects(value).flat)
 
 
 def _shape_of_lanes(values: Mapping[Any, Any]) -> tuple[int, ...]:

@@ -71,7 +71,7 @@ def jacobian(outputs: Any, keys: Sequence[Hashable]) -> Jacobian:
     """
     flat = list(objects(outputs).flat)
     column_of = {key: column for column, key in enumerate(keys)}
-    nodes = _behind(flat)
+    nodes = reachable(flat, operands_of)
     if len(nodes) * len(keys) > _MANY and len(keys) <= FEW:
         _, reached = reach(flat, keys)
         count = sum(bits.bit_count() for bits in reached.values())
@@ -124,7 +124,7 @@ def block_jacobian(
     flat = list(objects(outputs).flat)
     size = -(-len(keys) // -(-len(keys) // len(seeds))) if keys else 1
     place_of = {key: divmod(k, size) for k, key in enumerate(keys)}
-    nodes = _behind(flat)
+    nodes = reachable(flat, operands_of)
     starts: dict[int, dict[int, Weight]] = {}
     reached: dict[int, dict[int, int]] = {}  # the lanes of each block, as the bits of a number
     for node in inputs_among(nodes, place_of):
@@ -175,14 +175,9 @@ def reach(outputs: Any, keys: Sequence[Hashable]) -> tuple[list[Symbol], dict[in
     '0b101'
     """
     position_of = {key: k for k, key in enumerate(keys)}
-    nodes = _behind(objects(outputs).flat)
+    nodes = reachable(objects(outputs).flat, operands_of)
     starts = {node.index: 1 << position_of[node.key] for node in inputs_among(nodes, position_of)}
     return nodes, reach_from(starts, nodes, carriers_of)
-
-
-def _behind(outputs: Iterable[Any]) -> list[Symbol]:
-    """Return all nodes through which expressions are differentiated."""
-    return reachable((each for each in outputs if isinstance(each, Symbol)), operands_of)
 
 
 def reach_from(
@@ -216,7 +211,7 @@ def directional(outputs: Any, keys: Sequence[Hashable], seeds: Sequence[Hashable
     """
     flat = list(objects(outputs).flat)
     seed_of = dict(zip(keys, seeds, strict=True))
-    nodes = _behind(flat)
+    nodes = reachable(flat, operands_of)
     starts = {
         node.index: {0: node.graph.input(seed_of[node.key])}
         for node in inputs_among(nodes, seed_of)

@@ -76,7 +76,7 @@ def simplify(
     True
     """
     expressions = list(expressions)
-    nodes = reachable(_symbols(expressions))
+    nodes = reachable(expressions)
     signed = _with_signs_of_zeros(nodes)
     chosen = _below_choices(nodes) if checked else set()
     hidden = _Hidden(())
@@ -90,10 +90,6 @@ def simplify(
         hidden = _Hidden(stay.union(hidden.stay))
         found = _simple(expressions, nodes, signed, zeros, hidden, kept)
     return found
-
-
-def _symbols(expressions: Iterable[Any]) -> list[Symbol]:
-    return [each for each in expressions if isinstance(each, Symbol)]
 
 
 class _Hidden:
@@ -126,7 +122,7 @@ class _Hidden:
 
     def compare(self, kept: Iterable[Any]) -> None:
         """Learn from the results what is computed anyhow."""
-        for node in reachable(_symbols(kept)):
+        for node in reachable(kept):
             self._keep(node)
 
     def _keep(self, node: Symbol) -> None:

@@ -290,11 +290,16 @@ def choose(condition: Any, a: Any, b: Any) -> Any:
     return a if a is b else graph.record("where", condition, a, b)
 
 
+def symbols_among(expressions: Iterable[Any]) -> list[Symbol]:
+    """Return the expressions that are no numbers."""
+    return [each for each in expressions if isinstance(each, Symbol)]
+
+
 def reachable(
-    symbols: Iterable[Symbol], operands: Callable[[Symbol], Iterable[Symbol]] = attrgetter("args")
+    expressions: Iterable[Any], operands: Callable[[Symbol], Iterable[Symbol]] = attrgetter("args")
 ) -> list[Symbol]:
-    """Return every node that the symbols are computed from, themselves included, in order."""
-    roots = list(symbols)
+    """Return every node that expressions are computed from, themselves included, in order."""
+    roots = symbols_among(expressions)
     for node in roots:
         if node.graph is not roots[0].graph:
             raise refusal(
@@ -319,7 +324,7 @@ def may_jump(values: Iterable[Any]) -> bool:
     ``where`` is none that refuses arguments by NaN, and none that replaces a single value, such as
     a divisor of zero: motions pass that value in no time. Extrema may rest at a value.
     """
-    nodes = reachable(value for value in values if isinstance(value, Symbol))
+    nodes = reachable(values)
     absorbing = any(node.op in ("fmax", "fmin") for node in nodes)  # NaN
     resting: set[int] = set()
     for node in nodes:

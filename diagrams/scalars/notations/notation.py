@@ -20,7 +20,12 @@ from itertools import count
 from typing import Any, ClassVar, NamedTuple
 
 from flexure.diagrams.checks.errors import UnknownNameError
-from flexure.diagrams.scalars.expressions.expression import Symbol, as_number, reachable
+from flexure.diagrams.scalars.expressions.expression import (
+    Symbol,
+    as_number,
+    reachable,
+    symbols_among,
+)
 
 _WORTH_A_NAME = 4  # operations of a part that occurs more than once
 _LONGEST = 100  # operations in a line
@@ -67,9 +72,8 @@ def write(
 ) -> Written:
     """Write expressions in a notation; see `write_python`."""
     outputs = [as_number(output) for output in outputs]
-    symbols = [output for output in outputs if isinstance(output, Symbol)]
-    nodes = reachable(symbols)
-    parts = _parts(nodes, symbols)
+    nodes = reachable(outputs)
+    parts = _parts(nodes, symbols_among(outputs))
     fresh = _unused(notation, {*names.values(), *reserved})
     phrases: dict[int, Phrase] = {}
     definitions = []

@@ -27,9 +27,8 @@ from flexure.solvers.analysis.equations.kept_equations import Seen, kept_equatio
 from flexure.solvers.native.emission.emission import Environment
 from flexure.solvers.native.emission.jacobian_emission import emit_jacobian
 from flexure.solvers.native.llvm.library import address_of, available
-from flexure.solvers.native.programs.program import native_function, run_preparation
+from flexure.solvers.native.programs.program import OwnFunctions, native_function, run_preparation
 from flexure.solvers.native.programs.programs import zeros_in
-from flexure.solvers.native.programs.sensitivity_program import OwnFunctions
 from flexure.solvers.native.programs.system_trace import DiscretePlaces
 from flexure.solvers.native.sharing.families.requested_derivatives import Question
 from flexure.solvers.native.sharing.families.structural_key import most_alike
@@ -140,9 +139,7 @@ class WrittenCode(_NativeCode, OwnFunctions):
             slopes = emit_jacobian(values, keys, self.environment, ())
         # In this order, as what prepares the values reads what the slopes have prepared.
         self._slopes = native_function(self._compiled(slopes.code, slopes.base, "jacobian"))
-        made = self._made(values, "equations")
-        assert made is not None  # there are some
-        self._values = native_function(made)
+        self._values = native_function(self.made(values, "equations"))
         self.shape = len(expressions), len(keys)
         self.rows, self.columns = (np.array(each) for each in (slopes.rows, slopes.columns))
         self.size = 20 * len(layout.leaves) + len(self.rows)

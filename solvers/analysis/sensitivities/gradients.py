@@ -29,7 +29,7 @@ from flexure.solvers.analysis.sensitivities.sensitivities import (
     warn_of_differences,
 )
 from flexure.solvers.integration.methods.methods import is_implicit, method_name
-from flexure.solvers.native.runs.adjoint_run import WITH_ADJOINT
+from flexure.solvers.native.programs.method_programs import DIFFERENTIABLE
 from flexure.solvers.results.measures.metric_slopes import MetricSlopes
 from flexure.solvers.results.measures.metrics import Metric, Records, columns_of
 from flexure.solvers.results.records.result import SimulationResult
@@ -245,10 +245,10 @@ class MetricGradients:
         places = [with_slopes(place, attempt) for place in found]
         self._motion = motion = AdjointMotion(start, variables, places, attempt)
         name = motion.chosen(t_final) if method == "auto" else method_name(method)
-        if name not in WITH_ADJOINT:
+        if name not in DIFFERENTIABLE:
             raise ValueRefusedError(
                 attempt,
-                expected=f"a method out of {quoted(('auto', *WITH_ADJOINT))}",
+                expected=f"a method out of {quoted(('auto', *DIFFERENTIABLE))}",
                 found=f"method={name!r}",
             )
         if motion.why and is_implicit(name):

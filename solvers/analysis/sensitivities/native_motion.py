@@ -32,9 +32,10 @@ from flexure.solvers.integration.guard.stiffness_detection import NONSTIFF_METHO
 from flexure.solvers.integration.methods.methods import method_name
 from flexure.solvers.integration.methods.rounding import shortened_by_rounding
 from flexure.solvers.native.kernels.parts.run import SLOW, STIFF
+from flexure.solvers.native.programs.method_programs import DIFFERENTIABLE
 from flexure.solvers.native.programs.programs import BoundProgram, UnsuitableError, native_program
 from flexure.solvers.native.programs.sensitivity_program import SensitivityProgram
-from flexure.solvers.native.runs.sensitivity_run import WITH_COLUMNS, SensitivityRun, put_line
+from flexure.solvers.native.runs.sensitivity_run import SensitivityRun, put_line
 from flexure.solvers.simulation.run_control.method_selection import Method
 from flexure.solvers.tracing.trace import trace
 from flexure.solvers.tracing.trace_check import OTHER_NUMBERS, agrees_at
@@ -110,7 +111,7 @@ class NativeMotion:
     @staticmethod
     def obstacle(method: Method, rtol: float, atol: float) -> str:
         """Return why a motion cannot be integrated natively; nothing if it can."""
-        if not (isinstance(method, str) and method in ("auto", *WITH_COLUMNS)):
+        if not (isinstance(method, str) and method in ("auto", *DIFFERENTIABLE)):
             return f"{method_name(method)} has no native loop for derivatives"
         numbers = all(isinstance(each, (int, float)) for each in (rtol, atol))
         if numbers and _SMALLEST_RTOL <= rtol < math.inf and 0.0 < atol < math.inf:

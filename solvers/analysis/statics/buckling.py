@@ -21,7 +21,7 @@ from flexure.diagrams.interface.lazy_names import Deferred
 from flexure.diagrams.interface.option_names import answers_other_words
 from flexure.diagrams.interface.result_classes import Answer, Entries
 from flexure.diagrams.systems.system import System, require_system
-from flexure.diagrams.values.arrays import FloatArray, as_number, check_bounds
+from flexure.diagrams.values.arrays import FloatArray, as_finite
 from flexure.diagrams.values.tables import Table
 from flexure.solvers.analysis.equations.equations import Variable, find_variables
 from flexure.solvers.analysis.forces_at_rest.misleading_results import warn_of_misleading_limits
@@ -327,8 +327,7 @@ def _loads(
     for way, load in loads.items():
         (variable,) = find_variables(context, [way], attempt)
         about = f"{attempt} under '{variable.place.path}'"
-        number = as_number(load, variable.shape, about)
-        check_bounds(number, about)
+        number = as_finite(load, variable.shape, about)
         variables.append(variable)
         steps.append(np.ravel(number).astype(float))
     find_variables(context, list(loads), attempt)  # which refuses repetitions

@@ -22,7 +22,7 @@ from flexure.diagrams.interface.html import heading, note
 from flexure.diagrams.interface.option_names import answers_other_words
 from flexure.diagrams.interface.result_classes import Answer
 from flexure.diagrams.systems.system import System, require_system
-from flexure.diagrams.values.arrays import FloatArray, as_number, check_bounds, freeze
+from flexure.diagrams.values.arrays import FloatArray, as_finite, as_number, check_bounds, freeze
 from flexure.diagrams.values.tables import Table
 from flexure.solvers.analysis.forces_at_rest.misleading_results import (
     warn_of_hidden_motions,
@@ -202,8 +202,7 @@ class Stiffness(Answer):
             When it does not turn, or turns freely.
         """
         attempt = f"Cannot find an axis of rotation of '{self.frame.name}'"
-        numbers = as_number(couple, (3,), attempt)
-        check_bounds(numbers, attempt)
+        numbers = as_finite(couple, (3,), attempt)
         work = self.directions.free.T[:, :3] @ numbers
         found = None if np.any(np.abs(work) > _LEAST) else rotation_axis(self._motions, numbers)
         if found is None:
@@ -417,8 +416,7 @@ def stiffness(
     world = plant_of(F).world
     M = find_frame(system, world if measured_in is None else measured_in, attempt)
     E = find_frame(system, F if expressed_in is None else expressed_in, attempt)
-    at = as_number(p_FP, (3,), attempt)
-    check_bounds(at, attempt)
+    at = as_finite(p_FP, (3,), attempt)
     equations = StaticEquations(start_context(system, context, attempt), attempt=attempt)
     _, flexible = settle(equations, None, attempt)
     warn_of_misleading_limits([equations.context], f"The stiffness of '{system.label}'")

@@ -249,7 +249,7 @@ class _Trace:
         # States, followed by the free inputs; `read` are all inputs of the expressions.
         self.keys: list[Key] = [((STATE, 0, 0), k) for k in range(n)]
         self.keys += [key for each in problem.inputs for key in each.keys]
-        inside = reachable(each for each in expressions if isinstance(each, Symbol))
+        inside = reachable(expressions)
         self.read: list[Any] = [node.key for node in inside if node.op == "input"]
         moving = [
             value
@@ -339,7 +339,7 @@ class _Part:
 
 def _contains(value: Any, node: Symbol) -> bool:
     """Return whether a node is part of expressions."""
-    inside = reachable(each for each in np.ravel(value) if isinstance(each, Symbol))
+    inside = reachable(np.ravel(value))
     return any(each is node for each in inside)
 
 

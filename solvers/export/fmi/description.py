@@ -7,6 +7,7 @@ import re
 import sys
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import Any
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
@@ -235,7 +236,7 @@ def _dependencies(model: CModel) -> dict[str, dict[int, Any]]:
     bits: dict[int, int] = {}
     shown: dict[int, tuple[str, int]] = {}
     computed = [equations.derivatives, signals, equations.witness_values]
-    for node in reachable(e for part in computed for e in part if isinstance(e, Symbol)):
+    for node in reachable(chain.from_iterable(computed)):
         found = 0
         if node.op == "input":
             key = (what, where, index), component = key_of(node)

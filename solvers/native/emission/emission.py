@@ -64,7 +64,7 @@ class Environment:
 
     def place_inputs(self, expressions: Iterable[Any]) -> list[Node]:
         """Place the inputs of a trace; return what is computed from parameters alone."""
-        nodes = reachable(e for e in expressions if isinstance(e, scalars.Symbol))
+        nodes = reachable(expressions)
         moving: set[int] = set()
         fixed: dict[int, Node] = {}
         for node in nodes:

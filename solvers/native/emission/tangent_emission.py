@@ -17,7 +17,6 @@ from bisect import bisect_right
 from collections.abc import Collection, Container, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from flexure.diagrams import scalars
 from flexure.diagrams.scalars.derivatives.jacobians import directional
 from flexure.diagrams.scalars.derivatives.simplification import simplify
 from flexure.diagrams.scalars.expressions.expression import reachable
@@ -64,7 +63,7 @@ class WideWriter(Writer):
 
     def __init__(self, name: str, environment: Environment, vectors: Sequence[Any]) -> None:
         super().__init__(name, environment, 1, {})
-        self.nodes = reachable(each for each in vectors if isinstance(each, scalars.Symbol))
+        self.nodes = reachable(vectors)
         self.wide = depending_on_seeds(self.nodes)  # the nodes that are vectors
 
     def operands(self) -> list[Node]:

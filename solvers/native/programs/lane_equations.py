@@ -36,6 +36,7 @@ from flexure.solvers.native.language.translation import Module
 from flexure.solvers.native.llvm.library import Address, Library, cut, lane_count, vector_functions
 from flexure.solvers.native.programs.method_programs import METHODS, source_identity
 from flexure.solvers.native.programs.system_trace import (
+    DiscretePlaces,
     Update,
     read_breaks,
     read_update,
@@ -95,9 +96,8 @@ class LaneJacobian:
 class LaneEquations:
     """Native functions of one root system that compute all lanes at once.
 
-    ``discrete`` is where in an environment the groups of discrete values of each block begin, and
-    ``num_discrete`` how many there are. With ``implicit``, methods solve linear equations with
-    ``jacobian``. Raises `TraceError` when something cannot be traced.
+    ``discrete`` is where in an environment the discrete values are. With ``implicit``, methods
+    solve linear equations with ``jacobian``. Raises `TraceError` when something cannot be traced.
 
     ``traced`` are the derivatives and then the signals, for evaluation in Python. ``environment``
     is as in `Program`, but every entry holds a number for each lane; ``signal_places`` is where in
@@ -111,20 +111,19 @@ class LaneEquations:
     def __init__(
         self,
         layout: Layout,
-        discrete: Sequence[Sequence[int]],
-        num_discrete: int,
+        discrete: DiscretePlaces,
         signals: Sequence[Reader],
         *,
         implicit: bool = False,
     ) -> None:
-        self.num_states, self.num_discrete = layout.num_states, num_discrete
+        self.num_states, self.num_discrete = layout.num_states, discrete.count
         self.lanes = lanes = lane_count(self.num_states)
         self._vectors = vectors = vector_functions(lanes)
-        equations = trace(layout, lambda store: _read(store, signals, discrete))
+        equations = trace(layout, lambda store: _read(store, signals, discrete.starts))
         self.derivatives, self.signals = equations.derivatives, equations.signals
         self.traced = Lanes([*self.derivatives, *self.signals])
         self._updates = equations.updates
-        self.environment = Environment(num_discrete, discrete)
+        self.environment = Environment(discrete.count, discrete.starts)
         self._states: list[Key] = [((STATE, 0, 0), k) for k in range(layout.num_states)]
         self._states += [
             ((DISCRETE, position, group.index), k)

@@ -105,6 +105,12 @@ METHODS: dict[str, NativeMethod] = {
 }
 
 
+#: Methods whose steps can be differentiated: those of Rosenbrock's would need second derivatives.
+DIFFERENTIABLE = tuple(
+    name for name, method in METHODS.items() if method.iterative or not method.linear
+)
+
+
 @once
 def loops(name: str, eventful: bool) -> Library:
     """Return the loop of a method, ``advance(run)``, for systems with and without events."""
@@ -218,8 +224,8 @@ def column_loops_text(method: NativeMethod, tile: int) -> str:
         module.translate(state_derivatives.jacobian, "jacobian_of_states")
         module.translate(state_derivatives.rates, "rates_of_states")
         rates = Value(FUNCTION, "@rates_of_states")
-        statics = {"tableau": method.tableau, "tile": tile, "rates_of_states": rates}
-        module.translate(sensitivity_runs.attempt, "attempt", statics)
+        statics = {"tableau": method.tableau, "tile": tile, "f": rates}
+        module.translate(kernels_of(method).attempt_with_columns, "attempt", statics)
     return module.text
 
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable, Collection, Sequence
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 from weakref import ref
 
@@ -99,9 +99,9 @@ class Program:
         self._zeros_of_parameters: dict[tuple[int, int], list[int]] = {}  # of block and parameter
         for (_, position, index), component in self.trace.zeros:
             self._zeros_of_parameters.setdefault((position, index), []).append(component)
-        self.num_discrete = self.trace.discrete.count
-        starts = self.trace.discrete.starts
-        self.environment = Environment(self.num_discrete, starts, driven)
+        self.discrete = self.trace.discrete
+        self.num_discrete = self.discrete.count
+        self.environment = Environment(self.num_discrete, self.discrete.starts, driven)
         self._environments = [self.environment]  # one for each trace; they lie end to end
         self._prepare: list[tuple[Any, int]] = []  # functions, and where their results go
         self.plan, shared = make_plan(layout, self.trace, self.environment)
@@ -112,7 +112,7 @@ class Program:
         self._jacobian_address: Address | None = None
         self._no_jacobian: TraceError | None = None
         self._no_projection: TraceError | None = None
-        self._projection: _Projection | None = None
+        self._projection: tuple[Address, OwnFunctions] | None = None
         self._attempts: dict[str, Address] = {}
         self._addresses: dict[str, Address] = {}
         self._lane_equations: dict[tuple[bool, tuple[Any, ...]], LaneEquations | TraceError] = {}
@@ -175,7 +175,7 @@ class Program:
         with self._lock:
             if self.trace.derivatives is None:
                 found = simplify(trace_derivatives(self.layout), self.trace.zeros, checked=True)
-                starts = self.trace.discrete.starts
+                starts = self.discrete.starts
                 environment = Environment(self.environment.size, starts, self.driven)
                 self._environments.append(environment)
                 self.environment = environment
@@ -260,11 +260,8 @@ class Program:
         """Return the equations for all lanes, or why there are none."""
         from flexure.solvers.native.programs.lane_equations import LaneEquations
 
-        discrete = self.trace.discrete.starts
         try:
-            return LaneEquations(
-                self.layout, discrete, self.num_discrete, signals, implicit=implicit
-            )
+            return LaneEquations(self.layout, self.discrete, signals, implicit=implicit)
         except TraceError as error:
             return copy(error)  # without what was going on when it was raised
 
@@ -330,18 +327,12 @@ class Program:
 
         It has an environment of its own, which `projection_environment` fills.
         """
-        return None if self._projection is None else self._projection.address
+        return None if self._projection is None else self._projection[0]
 
     def projection_environment(self, store: Store) -> FloatArray:
         """Return the environment of the projection that was made, with the values of a context."""
-        found = self._projection
-        assert found is not None
-        env = np.zeros(found.environment.size + 1)
-        self.read_discrete(store, env)
-        keys = found.environment.keys
-        env[list(keys.values())] = [number_behind(store, key) for key in keys]
-        run_preparation(found.prepare, found.base, env)
-        return env
+        assert self._projection is not None
+        return self._projection[1].fill(store)
 
     def make_projection(self) -> None:
         """Compile what moves the state to where it belongs, unless it is there."""
@@ -360,12 +351,8 @@ class Program:
         traced = trace(self.layout, lambda store: list(store.projected_state()))
         with quietly():
             projected = simplify(traced, self.trace.zeros)  # the derivatives make the checks
-            refuse_beyond(WRITTEN, len(depth_first(projected, {})), "a projection")
-            environment = Environment(self.num_discrete, self.trace.discrete.starts)
-            texts, base = emit_with_preparation({"projection": projected}, environment)
-        library = cut(texts.values()).compile()
-        prepare = native_function(library.address("prepare"))
-        self._projection = _Projection(library.address("projection"), environment, prepare, base)
+        own = OwnFunctions(self.layout)
+        self._projection = own.made(projected, "a projection"), own
 
     # Values --------------------------------------------------------------------------------
 
@@ -388,10 +375,9 @@ class Program:
     def refresh(self, store: Store, env: FloatArray) -> None:
         """Put the values of a context into an environment that has room for all functions."""
         assert len(env) > self.environment.size
-        self.read_discrete(store, env)
+        self.discrete.read(store, env)
         for environment in self._environments:
-            keys = environment.keys
-            env[list(keys.values())] = [number_behind(store, key) for key in keys]
+            _read_keys(environment, store, env)
         if self._shared_inputs is not None:
             self._shared_inputs.fill(store, env)
         self.prepare(env)
@@ -412,27 +398,46 @@ class Program:
         for function, base in self._prepare:
             run_preparation(function, base, env)
 
-    def read_discrete(self, store: Store, env: FloatArray) -> None:
-        """Put the discrete values of a context into an environment."""
-        self.trace.discrete.read(store, env)
 
-    def write_discrete(self, store: Store, values: FloatArray) -> None:
-        """Put discrete values, with which a vector begins, into a context."""
-        self.trace.discrete.write(store, values)
+class OwnFunctions:
+    """Native functions beside those of a program, with an environment of their own.
 
-    def discrete_groups(self, values: FloatArray) -> list[list[FloatArray]]:
-        """Cut a vector of all discrete values into those of the blocks."""
-        return self.trace.discrete.groups(values)
+    Inputs in the slots ``driven`` change with time.
+    """
+
+    def __init__(self, layout: Layout, driven: frozenset[int] = frozenset()) -> None:
+        self.discrete = DiscretePlaces(layout)
+        # What the functions read besides time and state, as it is laid out.
+        self.environment = Environment(self.discrete.count, self.discrete.starts, driven)
+        self._prepare: list[tuple[Callable[..., None], int]] = []
+
+    def made(self, expressions: Sequence[Any], name: str) -> Address:
+        """Compile expressions."""
+        refuse_beyond(WRITTEN, len(depth_first(expressions, {})), name)
+        with quietly():
+            texts, base = emit_with_preparation({"function": expressions}, self.environment)
+        return self._compiled(cut(texts.values()), base, "function")
+
+    def _compiled(self, code: ModuleTexts, base: int, name: str) -> Address:
+        """Compile a function and what prepares it."""
+        library = code.compile()
+        self._prepare.append((native_function(library.address("prepare")), base))
+        return library.address(name)
+
+    def fill(self, store: Store) -> FloatArray:
+        """Return a new environment with the values of a context."""
+        env = np.zeros(self.environment.size + 1)
+        self.discrete.read(store, env)
+        _read_keys(self.environment, store, env)
+        for function, base in self._prepare:
+            run_preparation(function, base, env)
+        return env
 
 
-@dataclass(frozen=True)
-class _Projection:
-    """The function that projects the state, and its environment, as it is laid out."""
-
-    address: Address
-    environment: Environment
-    prepare: Callable[..., None]
-    base: int
+def _read_keys(environment: Environment, store: Store, env: FloatArray) -> None:
+    """Put parameters and inputs of a context into an environment."""
+    keys = environment.keys
+    env[list(keys.values())] = [number_behind(store, key) for key in keys]
 
 
 def run_preparation(function: Callable[..., None], base: int, env: FloatArray) -> None:

@@ -210,6 +210,6 @@ class BoundProgram:
     def hand_back(self) -> None:
         """Put the discrete values, which loops change in the environment, into the context."""
         is_up_to_date = self._revision == self._store.revision
-        self.program.write_discrete(self._store, self._env)
+        self.program.discrete.write(self._store, self._env)
         if is_up_to_date:  # and still is, since nothing else has changed
             self._revision = self._store.revision

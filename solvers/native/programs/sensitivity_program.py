@@ -25,14 +25,11 @@ from flexure.diagrams.scalars.expressions.solutions import is_zero
 from flexure.diagrams.systems.layout import Layout
 from flexure.diagrams.values.arrays import FloatArray
 from flexure.diagrams.values.symbolic_values import STATE, Key
-from flexure.solvers.native.emission.emission import Environment, depth_first, emit_with_preparation
 from flexure.solvers.native.emission.jacobian_emission import emit_jacobian
-from flexure.solvers.native.llvm.library import Address, ModuleTexts, address_of, cut
-from flexure.solvers.native.programs.program import native_function, run_preparation
-from flexure.solvers.native.programs.system_trace import DiscretePlaces
-from flexure.solvers.tracing.compile_limits import WRITTEN, refuse_beyond
+from flexure.solvers.native.llvm.library import Address, address_of
+from flexure.solvers.native.programs.program import OwnFunctions, native_function
 from flexure.solvers.tracing.straight_line import StraightLine
-from flexure.solvers.tracing.trace import SymbolicStore, number_behind, trace
+from flexure.solvers.tracing.trace import SymbolicStore, trace
 
 Indices = NDArray[np.int64]
 
@@ -58,48 +55,6 @@ class SparseSlopes:
             self._call(time, address_of(x), address_of(env), address_of(entries))
             matrix[self.rows, self.columns] = entries
         return matrix
-
-
-class OwnFunctions:
-    """Native functions beside those of a program, with an environment of their own.
-
-    Inputs in the slots ``driven`` change with time.
-    """
-
-    def __init__(self, layout: Layout, driven: frozenset[int] = frozenset()) -> None:
-        self._discrete = DiscretePlaces(layout)
-        # What the functions read besides time and state, as it is laid out.
-        self.environment = Environment(self._discrete.count, self._discrete.starts, driven)
-        self._prepare: list[tuple[Callable[..., None], int]] = []
-
-    def _made(self, expressions: Sequence[Any], name: str) -> Address | None:
-        """Compile expressions; None where there are none."""
-        if not expressions:
-            return None
-        refuse_beyond(WRITTEN, len(depth_first(expressions, {})), name)
-        with quietly():
-            texts, base = emit_with_preparation({"function": expressions}, self.environment)
-        return self._compiled(cut(texts.values()), base, "function")
-
-    def _compiled(self, code: ModuleTexts, base: int, name: str) -> Address:
-        """Compile a function and what prepares it."""
-        library = code.compile()
-        self._prepare.append((native_function(library.address("prepare")), base))
-        return library.address(name)
-
-    def fill(self, store: Store) -> FloatArray:
-        """Return a new environment with the values of a context."""
-        env = np.zeros(self.environment.size + 1)
-        self.read_discrete(store, env)
-        keys = self.environment.keys
-        env[list(keys.values())] = [number_behind(store, key) for key in keys]
-        for function, base in self._prepare:
-            run_preparation(function, base, env)
-        return env
-
-    def read_discrete(self, store: Store, env: FloatArray) -> None:
-        """Put the discrete values of a context into an environment."""
-        self._discrete.read(store, env)
 
 
 class SensitivityProgram(OwnFunctions):
@@ -128,8 +83,7 @@ class SensitivityProgram(OwnFunctions):
         # Derivatives of the outputs, by states and then by the numbers.
         self.output_slopes = self._slopes(outputs, [*states, *keys])
         self._count = len(outputs)
-        made = self._made(outputs, "outputs")
-        self._outputs = None if made is None else native_function(made)
+        self._outputs = native_function(self.made(outputs, "outputs")) if outputs else None
 
     def _slopes(self, expressions: Sequence[Any], keys: Sequence[Key]) -> SparseSlopes:
         """Compile the derivatives of expressions."""
@@ -212,7 +166,6 @@ class AdjointEquations:
         env = native.fill(store)
         made: list[Product] = []
         for address, count in ((native.pulled, len(self.pulled)), (native.shown, len(self.shown))):
-            assert address is not None
             made.append(partial(_called, native_function(address), env, count))
         return made
 
@@ -232,5 +185,5 @@ class AdjointProgram(OwnFunctions):
     def __init__(self, layout: Layout, equations: AdjointEquations) -> None:
         super().__init__(layout)
         # pulled, shown: of the functions.
-        self.pulled = self._made(equations.pulled, "products with derivatives of rates")
-        self.shown = self._made(equations.shown, "products with derivatives of outputs")
+        self.pulled = self.made(equations.pulled, "products with derivatives of rates")
+        self.shown = self.made(equations.shown, "products with derivatives of outputs")

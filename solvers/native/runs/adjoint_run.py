@@ -26,18 +26,13 @@ from flexure.solvers.native.programs.programs import BoundProgram
 from flexure.solvers.native.programs.sensitivity_program import AdjointEquations, AdjointProgram
 from flexure.solvers.native.runs.run_memory import RunMemory, StructureArrays, set_linear
 
-#: Methods whose steps have a kernel that goes backward.
-WITH_ADJOINT = tuple(
-    name for name, method in METHODS.items() if method.iterative or not method.linear
-)
-
 
 class AdjointRun:
     """Weights of the state in a number, and its derivatives, carried backward.
 
-    ``method`` is one of `WITH_ADJOINT`; implicit ones need ``native``, the native code of rates and
-    products. The store holds the present discrete values too. ``adjoint`` are the weights, of shape
-    (n,), and ``slopes`` the derivatives by numbers, of shape (m,).
+    ``method`` is one of `DIFFERENTIABLE`; implicit ones need ``native``, the native code of rates
+    and products. The store holds the present discrete values too. ``adjoint`` are the weights, of
+    shape (n,), and ``slopes`` the derivatives by numbers, of shape (m,).
     """
 
     def __init__(

@@ -10,6 +10,7 @@ import ctypes
 import math
 from collections import deque
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -32,45 +33,31 @@ from flexure.solvers.results.records.history import Snapshot
 _RETRACED = 2  # blocks of rows whose states are kept after their steps were repeated
 
 
+@dataclass(eq=False)
 class StepRepeater:
     """Repeats steps of one method, with the parameters of one run.
 
-    ``rtol`` and ``atol`` say when the iterations of a step end. A copy of ``env`` is kept.
-    ``projects`` is whether the ends of steps were moved to where they belong, and ``projecting``
-    the environment of that, if there was code of it.
+    ``rtol`` and ``atol`` say when the iterations of a step end.
     """
 
-    def __init__(
-        self,
-        program: Program,
-        method: str,
-        rtol: FloatArray,
-        atol: FloatArray,
-        env: FloatArray,
-        *,
-        projects: bool = False,
-        projecting: FloatArray | None = None,
-    ) -> None:
-        self.program = program
-        self._layout = program.layout
-        self._method = method
-        self._env = env.copy()
-        self._tolerances = rtol, atol
-        self._projects = projects
-        self._projecting = None if projecting is None else projecting.copy()
-        # The latest rows whose steps were repeated, and all their states.
-        self.retraced: deque[tuple[StepRows, FloatArray]] = deque(maxlen=_RETRACED)
+    program: Program
+    method: str
+    rtol: FloatArray
+    atol: FloatArray
+    env: FloatArray
+    projects: bool = False  # whether the ends of steps were moved to where they belong
+    projecting: FloatArray | None = None  # the environment of that, if there was code of it
+    # The latest rows whose steps were repeated, and all their states.
+    retraced: deque[tuple[StepRows, FloatArray]] = field(
+        default_factory=lambda: deque(maxlen=_RETRACED), init=False
+    )
+
+    def __post_init__(self) -> None:
+        self._layout = self.program.layout  # which programs do not keep
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _remake, (
-            self._layout,
-            self.program.trace.zeros,
-            self._method,
-            *self._tolerances,
-            self._env,
-            self._projects,
-            self._projecting,
-        )
+        settings = self.method, self.rtol, self.atol, self.env, self.projects, self.projecting
+        return _remake, (self._layout, self.program.trace.zeros, *settings)
 
     def states(
         self, steps: Sequence[NativeStep], counts: NDArray[np.intp], times: FloatArray
@@ -109,31 +96,31 @@ class StepRepeater:
     def _run(self, call: Callable[..., None], spans: FloatArray, *arrays: NDArray[Any]) -> None:
         """Call a function for some steps."""
         memory = self._borrowed()
-        set_tolerances(memory, *self._tolerances, math.inf)
-        memory.set_environment(self._env)
+        set_tolerances(memory, self.rtol, self.atol, math.inf)
+        memory.set_environment(self.env)
         memory.fields.manifold.count = 0
-        if self._projects:
+        if self.projects:
             memory.watch_manifold()
             memory.fields.manifold.coded = 0
-            if self._projecting is not None:
-                memory.link_projection(self._projecting)
+            if self.projecting is not None:
+                memory.link_projection(self.projecting)
         call(memory.pointer, len(spans), *map(address_of, (spans, *arrays)))
         self._idle.append(memory)
 
     @cached_property
     def _resample(self) -> Callable[..., None]:
         """The function that looks into steps, compiled when the first step is repeated."""
-        return _function(self._method, "resample_all", 6)
+        return _function(self.method, "resample_all", 6)
 
     @cached_property
     def _retrace(self) -> Callable[..., None]:
         """The function that repeats steps in a row, compiled when that is first done."""
-        return _function(self._method, "retrace_all", 5)
+        return _function(self.method, "retrace_all", 5)
 
     @property
     def _idle(self) -> list[RunMemory]:
         """Memory that no thread uses, whatever run it was used for last."""
-        idle: list[RunMemory] = self.program.idle_memory.setdefault(self._method, [])
+        idle: list[RunMemory] = self.program.idle_memory.setdefault(self.method, [])
         return idle
 
     def _borrowed(self) -> RunMemory:
@@ -141,7 +128,7 @@ class StepRepeater:
         try:
             return self._idle.pop()
         except IndexError:
-            return RunMemory(self.program, self._method, *self._tolerances)
+            return RunMemory(self.program, self.method, self.rtol, self.atol)
 
 
 def _function(method: str, kernel: str, arrays: int) -> Callable[..., None]:
@@ -161,50 +148,30 @@ def repeater_of(memory: RunMemory) -> StepRepeater:
     manifold = memory.parts["manifold"]
     projects = manifold.fields.count > 0
     rtol, atol = tolerances["rtol"], tolerances["atol"]
-    projecting = manifold.arrays["env"] if manifold.fields.coded else None
-    return StepRepeater(
-        memory.program, name, rtol, atol, env, projects=projects, projecting=projecting
-    )
+    projecting = manifold.arrays["env"].copy() if manifold.fields.coded else None
+    return StepRepeater(memory.program, name, rtol, atol, env.copy(), projects, projecting)
 
 
-def _remake(
-    layout: Layout,
-    zeros: frozenset[Key],
-    method: str,
-    rtol: FloatArray,
-    atol: FloatArray,
-    env: FloatArray,
-    projects: bool,
-    projecting: FloatArray | None,
-) -> StepRepeater:
+def _remake(layout: Layout, zeros: frozenset[Key], *settings: Any) -> StepRepeater:
     """Make a pickled object again; the equations are compiled anew, or come from the cache."""
     program = program_with(layout, zeros)
-    if projecting is not None:
+    made = StepRepeater(program, *settings)
+    if made.projecting is not None:
         program.make_projection()
-    return StepRepeater(program, method, rtol, atol, env, projects=projects, projecting=projecting)
+    return made
 
 
+@dataclass(slots=True, eq=False)
 class NativeStep:
     """The interpolant of one step; called like SciPy's."""
 
-    __slots__ = ("clip", "discrete", "maker", "t", "t_old", "x_old")
-
-    def __init__(
-        self,
-        maker: StepRepeater,
-        t_old: float,
-        t: float,
-        x_old: FloatArray,
-        discrete: FloatArray,
-        clip: float = math.inf,
-    ) -> None:
-        self.maker = maker
-        # t_old, t: begin and end of the step in seconds, also when an event cut it.
-        self.t_old = t_old
-        self.t = t
-        self.x_old = x_old
-        self.discrete = discrete
-        self.clip = clip
+    maker: StepRepeater
+    # t_old, t: begin and end of the step in seconds, also when an event cut it.
+    t_old: float
+    t: float
+    x_old: FloatArray
+    discrete: FloatArray
+    clip: float = math.inf
 
     def __call__(self, t: Any) -> FloatArray:
         """Return the state at a time, shape (n,), or at k times, shape (n, k)."""
@@ -311,7 +278,7 @@ class StepRows:
     def snapshot(self, row: int) -> Snapshot:
         """Return what holds in the piece that a row begins."""
         values = self._held.after(int(self._holds[row]))
-        return Snapshot(self._maker.program.discrete_groups(values), self._abstract)
+        return Snapshot(self._maker.program.discrete.groups(values), self._abstract)
 
     def held(
         self, rows: NDArray[np.intp], leaf: int, group: int, components: NDArray[np.intp]
@@ -321,7 +288,7 @@ class StepRows:
 
     def place(self, leaf: int, group: int) -> int:
         """Return where a discrete group begins among all discrete values."""
-        return self._maker.program.trace.discrete.starts[leaf][group]
+        return self._maker.program.discrete.starts[leaf][group]
 
     def look_up(self, start: float, times: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the states and all discrete values at ascending times.

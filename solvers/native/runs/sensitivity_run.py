@@ -28,11 +28,6 @@ from flexure.solvers.native.runs.run_memory import CallLength, RunMemory
 
 _STRIDE = 4000  # steps of one call of the loop, at most
 
-#: Methods with loops for states and columns: Rosenbrock's need second derivatives.
-WITH_COLUMNS = tuple(
-    name for name, method in METHODS.items() if method.iterative or not method.linear
-)
-
 
 class Line(NamedTuple):
     """A piece of an input: a straight line in time."""
@@ -123,7 +118,7 @@ class SensitivityRun:
         weights: FloatArray,
         pace: Pace,
     ) -> None:
-        """Begin with the present values of the context, by a method of `WITH_COLUMNS`.
+        """Begin with the present values of the context, by a method of `DIFFERENTIABLE`.
 
         ``x`` are states and columns at ``time``, in seconds; ``weights``, of shape (p, m), are how
         much each number changes in each column. ``pace`` judges the whole motion.
@@ -155,8 +150,8 @@ class SensitivityRun:
     def hold(self, x: FloatArray, weights: FloatArray) -> None:
         """Take over the discrete values of the context, with states, columns and weights."""
         arrays = self.memory.parts["columns"].arrays
-        self._bound.program.read_discrete(self._store, arrays["env"])
-        self._own.read_discrete(self._store, arrays["own"])
+        self._bound.program.discrete.read(self._store, arrays["env"])
+        self._own.discrete.read(self._store, arrays["own"])
         self.memory.steer(self._own, weights)
         self.memory.x[:] = x
 

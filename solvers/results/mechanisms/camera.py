@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 import numpy as np
 
 from flexure.diagrams.checks.errors import DeclarationError
-from flexure.diagrams.values.arrays import FloatArray, as_number, check_bounds
+from flexure.diagrams.values.arrays import FloatArray, as_finite
 
 if TYPE_CHECKING:
     from flexure.blocks import Plant
@@ -38,8 +38,7 @@ class Camera:
                     found=repr(view),
                 )
             view = SIDES.get(view, _CORNER)
-        self.angles = as_number(view, (2,), _ATTEMPT)
-        check_bounds(self.angles, _ATTEMPT)
+        self.angles = as_finite(view, (2,), _ATTEMPT)
         # The two axes of the world that are those of the picture, where it is seen from a side.
         self.side = next((side for side, angles in SIDES.items() if tuple(view) == angles), None)
         azimuth, elevation = np.deg2rad(self.angles)

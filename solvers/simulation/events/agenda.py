@@ -40,6 +40,17 @@ class Entry:
         """Position of the block, and of the event in it."""
         return self.order[0], self.order[2]
 
+    @property
+    def is_update(self) -> bool:
+        """Whether it may change values."""
+        return self.event.kind != "publish"
+
+    @property
+    def witness(self) -> Witness:
+        """The trigger of an event of a witness function."""
+        assert isinstance(self.event.trigger, Witness)
+        return self.event.trigger
+
 
 class Agenda:
     """All events below a root context."""
@@ -70,7 +81,7 @@ class Agenda:
         self._update_clocks = [
             clock
             for clock, entries in self._periodic.items()
-            if any(entry.event.kind != "publish" for entry in entries)
+            if any(entry.is_update for entry in entries)
         ]
 
     @property
@@ -86,11 +97,7 @@ class Agenda:
     @property
     def max_check_interval(self) -> float:
         """The longest stretch of time for which all witness functions may be left alone."""
-        triggers = (entry.event.trigger for entry in self.witnesses)
-        return min(
-            (each.max_check_interval for each in triggers if isinstance(each, Witness)),
-            default=math.inf,
-        )
+        return min((entry.witness.max_check_interval for entry in self.witnesses), default=math.inf)
 
     def next_time(self, time: float, *, updates_only: bool = False) -> float:
         """Return the next time of a periodic event, strictly later than ``time``, or infinity.

@@ -82,7 +82,7 @@ class DueEvents:
 
     def expect(self, found: list[Entry]) -> None:
         """Let the updates among some events wait for the next step."""
-        self.pending = [entry for entry in found if entry.event.kind != "publish"]
+        self.pending = [entry for entry in found if entry.is_update]
 
     def update_all(self) -> bool:
         """Run the updates of a step, unless they have run; tell whether a value changed."""
@@ -105,7 +105,7 @@ class DueEvents:
             if not jumped:
                 break
             found.update(jumped)
-            changed |= self.update([entry for entry in jumped if entry.event.kind != "publish"])
+            changed |= self.update([entry for entry in jumped if entry.is_update])
             changed |= self.settle()
         else:
             names = quoted(

@@ -16,7 +16,6 @@ import numpy as np
 
 from flexure.diagrams.checks.errors import FlexureError, warn
 from flexure.diagrams.values.arrays import FloatArray, freeze
-from flexure.diagrams.values.events import Witness
 from flexure.solvers.integration.methods.methods import is_fixed_step, method_name
 from flexure.solvers.native.kernels.parts.zero_search import (
     FEW_STEPS,
@@ -127,7 +126,7 @@ class MissedCrossings:
 
     def _triggers(self, k: int, side: float) -> bool:
         """Return whether a function gets to a side by a crossing."""
-        return self._witness(k).triggers(-side, side)
+        return self._entry(k).witness.triggers(-side, side)
 
     def _was_brought(self, k: int) -> bool:
         """Return whether its update may have brought a function to where it is."""
@@ -232,12 +231,7 @@ class MissedCrossings:
         return self._simulation.agenda.witnesses[k]
 
     def _has_update(self, k: int) -> bool:
-        return self._entry(k).event.kind != "publish"
-
-    def _witness(self, k: int) -> Witness:
-        witness = self._entry(k).event.trigger
-        assert isinstance(witness, Witness)
-        return witness
+        return self._entry(k).is_update
 
     def _report(self, k: int, step: TakenStep) -> None:
         """Raise an error, or warn where nothing but a publish is missed."""

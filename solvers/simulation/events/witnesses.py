@@ -18,7 +18,6 @@ from flexure.diagrams.checks.arguments import shown
 from flexure.diagrams.checks.errors import EvaluationError, NonFiniteError
 from flexure.diagrams.contexts.store import Store, annotate
 from flexure.diagrams.values.arrays import FloatArray
-from flexure.diagrams.values.events import Witness
 from flexure.solvers.native.kernels.parts.run_samples import (
     first_trigger,
     note_peaks,
@@ -57,7 +56,7 @@ class Crossing:
 def witness_value(entry: Entry) -> float:
     """Evaluate the witness function of an event with the present values."""
     try:
-        found = _witness(entry).calc(entry.leaf)
+        found = entry.witness.calc(entry.leaf)
     except Exception as error:
         where = f"while computing the witness function of '{entry.event.label}'"
         annotate(error, where, entry.leaf.time)
@@ -165,8 +164,8 @@ def _functions_of_time(entries: list[Entry], evaluate: Evaluate) -> Any:
     witnesses = SimpleNamespace(
         count=count,
         values=values,
-        directions=[_witness(entry).sign for entry in entries],
-        turning=[entry.event.kind != "publish" for entry in entries],
+        directions=[entry.witness.sign for entry in entries],
+        turning=[entry.is_update for entry in entries],
         samples=np.zeros(room * count),
         instants=np.zeros(room),
         order=np.zeros(room, dtype=int),
@@ -202,14 +201,8 @@ def triggered(entries: list[Entry], before: FloatArray, values: FloatArray) -> l
     return [
         entry
         for entry, old, new in zip(entries, before, values, strict=True)
-        if _witness(entry).triggers(float(old), float(new))
+        if entry.witness.triggers(float(old), float(new))
     ]
-
-
-def _witness(entry: Entry) -> Witness:
-    witness = entry.event.trigger
-    assert isinstance(witness, Witness)
-    return witness
 
 
 def read_witnesses(entries: list[Entry], store: Store) -> list[Any]:

@@ -103,12 +103,12 @@ def _refusal_of_events(simulation: SimulationState, program: Program) -> str:
     if not simulation.isolate:
         return "witness events are not isolated"
     for entry in agenda.per_step:
-        if entry.event.kind != "publish":
+        if entry.is_update:
             return f"'{entry.event.label}' updates at every step"
     timed = [entry for _, entries in agenda.clocks for entry in entries]
     for entry in [*timed, *agenda.witnesses, *agenda.settling]:
         refusal = trace.refusals.get(entry.key)
-        if refusal is not None and (entry in agenda.witnesses or entry.event.kind != "publish"):
+        if refusal is not None and (entry in agenda.witnesses or entry.is_update):
             return f"'{entry.event.label}' cannot be traced ({refusal})"
     if trace.no_deviations:
         label = simulation.store.layout.root.label

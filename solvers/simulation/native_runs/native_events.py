@@ -32,7 +32,7 @@ class NativeEvents:
         timed = [entry for _, entries in self._clocks for entry in entries]
         entries = [*timed, *self._witnesses, *self._settling]
         self._updates = sorted(
-            (entry for entry in entries if entry.event.kind != "publish"), key=lambda e: e.order
+            (entry for entry in entries if entry.is_update), key=lambda e: e.order
         )
         self._places = {entry: k for k, entry in enumerate(self._updates)}
 
@@ -92,8 +92,8 @@ class NativeEvents:
     def _describe_witnesses(self, part: StructureArrays) -> None:
         witnesses = self._witnesses
         w = part.fields.count = len(witnesses)
-        part.indices("directions", [e.event.trigger.sign for e in witnesses])  # type: ignore[union-attr]
-        updates = [e.event.kind != "publish" for e in witnesses]
+        part.indices("directions", [e.witness.sign for e in witnesses])
+        updates = [e.is_update for e in witnesses]
         part.indices("handled", updates)
         part.indices("turning", updates)
         part.indices("on_surface", [0] * w)

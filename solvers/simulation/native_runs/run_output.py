@@ -60,9 +60,7 @@ class RunOutput:
         self._row = RowLayout.of(program.num_states, len(self._places), signals)
         self._per_step = simulation.agenda.per_step
         clocks = simulation.agenda.clocks  # in the order of the bits of a mask
-        self._publishes = [
-            [e for e in entries if e.event.kind == "publish"] for _, entries in clocks
-        ]
+        self._publishes = [[e for e in entries if not e.is_update] for _, entries in clocks]
         # Logs take all samples at once; other handlers see one instant after the other.
         logs = self._find_logs()
         self.at_once = logs is not None
@@ -238,7 +236,7 @@ class RunOutput:
     def publish(self) -> None:
         """Run the publishes that wait, and note whether they end the run."""
         entries, self._waiting = self._waiting, []
-        if all(entry.event.kind != "publish" for entry in entries):
+        if all(entry.is_update for entry in entries):
             return
         simulation, row = self._simulation, self._table[-1].copy()
         self._put(row)
@@ -259,7 +257,7 @@ class RunOutput:
         store.set_motion(float(row[TIME]), row[self._row.x].copy())
         recorded = self._simulation.history is not None
         values = self._discrete if recorded else row[self._row.discrete]
-        self._program.write_discrete(store, values)
+        self._program.discrete.write(store, values)
 
 
 class _Unread(Snapshot):
@@ -272,7 +270,7 @@ class _Unread(Snapshot):
 
     @property
     def discrete(self) -> list[list[Any]]:  # type: ignore[override]
-        return self._program.discrete_groups(self._values)
+        return self._program.discrete.groups(self._values)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Snapshot, (self.discrete, self.abstract)

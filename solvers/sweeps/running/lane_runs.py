@@ -219,7 +219,7 @@ class LaneRuns:
         """Return the numbers that the runs share."""
         environment, store = self._equations.environment, variants.store
         env = np.zeros(environment.size)
-        self._program.read_discrete(store, env)
+        self._program.discrete.read(store, env)
         for key, place in environment.keys.items():
             if key not in lanes:
                 env[place] = number_behind(store, key)

@@ -17,21 +17,14 @@ from flexure.blocks.multibody.bodies.body_motion import checked_pose
 from flexure.diagrams.checks.errors import DeclarationError, ValueRefusedError
 from flexure.diagrams.values.arrays import (
     FloatArray,
+    as_finite,
     as_number,
     as_numbers,
-    check_bounds,
     freeze,
     show,
 )
 
 _EPSILON = 2.0**-52
-
-
-def as_finite(value: object, shape: tuple[int, ...], attempt: str) -> Any:
-    """Return a frozen copy of finite numbers of a shape, else raise ValueRefusedError."""
-    number = as_number(value, shape, attempt)
-    check_bounds(number, attempt)
-    return number
 
 
 def spread(value: npt.ArrayLike, size: int, attempt: str) -> FloatArray:

@@ -15,7 +15,6 @@ from flexure.blocks.multibody.bodies.bodies import Body, FrameLike, as_frame
 from flexure.blocks.multibody.bodies.multibody_forces import MultibodyForces, require_forces
 from flexure.blocks.multibody.bodies.plant_base import Part, PlantBase, TreeBase
 from flexure.blocks.multibody.joints.base.checks import (
-    as_finite,
     as_pose,
     checked_index,
     pair_from_pose,
@@ -31,6 +30,7 @@ from flexure.diagrams.values.arrays import (
     Array,
     Distribution,
     FloatArray,
+    as_finite,
     check_bounds,
     check_name,
     freeze,
@@ -590,6 +590,3 @@ class Joint(Part, ABC):
 
     def __copy__(self) -> NoReturn:
         refuse_copy(f"joint '{self.name}'", "all of its plant")
-
-    def __repr__(self) -> str:
-        return f"<{type(self).__name__} '{self.name}'>"

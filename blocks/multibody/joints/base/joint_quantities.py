@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from flexure.blocks.multibody.joints.base.checks import as_finite
 from flexure.diagrams.checks.errors import UnknownNameError
 from flexure.diagrams.contexts.value_places import Place
-from flexure.diagrams.values.arrays import FloatArray
+from flexure.diagrams.values.arrays import FloatArray, as_finite
 from flexure.diagrams.values.handles import Located
 
 if TYPE_CHECKING:

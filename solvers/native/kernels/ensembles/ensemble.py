@@ -34,18 +34,16 @@ from flexure.solvers.native.kernels.ensembles.ensemble_updates import (
 )
 from flexure.solvers.native.kernels.parts.arithmetic import INFINITY, larger, smaller, spacing
 from flexure.solvers.native.kernels.steps import explicit
+from flexure.solvers.native.kernels.steps.stepping import initial_step
 from flexure.solvers.native.language.language import (
-    Floats,
     Function,
     Mask,
     Real,
-    Reals,
     Static,
     any_lane,
     lane,
     nextafter,
     power,
-    sqrt,
     unrolled,
     where,
     with_lane,
@@ -243,7 +241,11 @@ def find_slopes(ensemble: Ensemble, method: Static, starting: Mask) -> None:
     longest = smaller(interval, ensemble.tolerances.max_step)
     first = smaller(given, longest)
     if any_lane(starting and given == 0.0):
-        first = where(given > 0.0, first, initial_step(ensemble, method, interval))
+        x, k, y, slope = step.x, step.k, step.work, step.x_new
+        tried = initial_step(
+            method, system, ensemble.tolerances, time, step.clip[0], interval, x, k, y, slope
+        )
+        first = where(given > 0.0, first, tried)
     step.h[0] = where(starting, first, given)
     step.h_first[0] = where(starting, given, step.h_first[0])
     step.again[0] = where(starting, 0.0, step.again[0])
@@ -258,37 +260,6 @@ def end_bad(ensemble: Ensemble, bad: Mask) -> None:
         for place in range(ensemble.lanes.count):
             if lane(bad, place):
                 finish(ensemble, place, NOT_FINITE)
-
-
-def initial_step(ensemble: Ensemble, method: Static, interval: Real) -> Real:
-    """Suggest a first step, like `flexure.solvers.native.kernels.steps.stepping.initial_step`."""
-    system, step, longest = ensemble.system, ensemble.step, ensemble.tolerances.max_step
-    rtol, atol = ensemble.tolerances.rtol, ensemble.tolerances.atol
-    n, x, k, y = system.n, step.x, step.k, step.work
-    d0 = scaled_norm(n, x, x, rtol, atol)
-    d1 = scaled_norm(n, k, x, rtol, atol)
-    h = where(d0 >= 1e-5 and d1 >= 1e-5, 0.01 * d0 / d1, 1e-6)
-    h = smaller(h, interval)
-    for i in range(n):
-        y[i] = x[i] + h * k[i]
-    system.rhs(smaller(step.time[0] + h, step.clip[0]), y, system.env, step.x_new)
-    for i in range(n):
-        step.x_new[i] = step.x_new[i] - k[i]
-    d2 = scaled_norm(n, step.x_new, x, rtol, atol) / h
-    d2 = where(d2 < INFINITY, d2, d1)
-    later = power(0.01 / larger(d1, d2), 1.0 / (method.error_order + 1))
-    later = where(d1 > 1e-15 or d2 > 1e-15, later, larger(1e-6, h * 1e-3))
-    return smaller(smaller(100.0 * h, later), smaller(interval, longest))
-
-
-def scaled_norm(n: int, v: Reals, x: Reals, rtol: Floats, atol: Floats) -> Real:
-    """Return the root mean square of a vector in units of the tolerance at a state."""
-    total: Real = 0.0
-    for i in range(n):
-        part = v[i] / (atol[i] + abs(x[i]) * rtol[i])
-        total += part * part
-    norm: Real = sqrt(total / n)
-    return norm
 
 
 # Steps -------------------------------------------------------------------------------------

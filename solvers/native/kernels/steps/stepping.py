@@ -12,15 +12,25 @@ from flexure.solvers.native.kernels.parts.arithmetic import (
     smaller,
 )
 from flexure.solvers.native.kernels.parts.manifold import LOST, MOVED, bend, place
-from flexure.solvers.native.kernels.parts.run import PROJECTED, TAKEN, Run, StepData
+from flexure.solvers.native.kernels.parts.run import (
+    PROJECTED,
+    TAKEN,
+    Run,
+    StepData,
+    SystemData,
+    ToleranceData,
+)
 from flexure.solvers.native.kernels.steps import explicit, rosenbrock
 from flexure.solvers.native.language.language import (
     Floats,
+    Real,
+    Reals,
     Static,
     nextafter,
     power,
     sqrt,
     unrolled,
+    where,
 )
 
 
@@ -39,41 +49,51 @@ def begin(run: Run, method: Static) -> None:
     if step.h_next > 0.0:
         step.h_next = smaller(step.h_next, smaller(longest, interval))
     else:
-        step.h_next = initial_step(run, method, interval)
+        system, allowed, x, k = run.system, run.tolerances, step.x, step.k
+        step.h_next = initial_step(
+            method, system, allowed, step.time, step.clip, interval, x, k, step.work, step.x_new
+        )
+        run.counts.evaluations += 1
 
 
-def initial_step(run: Run, method: Static, interval: float) -> float:
+def initial_step(
+    method: Static,
+    system: SystemData,
+    tolerances: ToleranceData,
+    time: Real,
+    clip: Real,
+    interval: Real,
+    x: Reals,
+    k: Reals,
+    y: Reals,
+    slope: Reals,
+) -> Real:
     """Suggest a first step, like `flexure.solvers.integration.methods.rosenbrock.initial_step`."""
-    step, rtol, atol = run.step, run.tolerances.rtol, run.tolerances.atol
-    n, x, k, y = run.system.n, step.x, step.k, step.work
+    n, rtol, atol = system.n, tolerances.rtol, tolerances.atol
     d0 = scaled_norm(n, x, x, rtol, atol)
     d1 = scaled_norm(n, k, x, rtol, atol)
-    h = 1e-6
-    if d0 >= 1e-5 and d1 >= 1e-5:
-        h = 0.01 * d0 / d1
+    h = where(d0 >= 1e-5 and d1 >= 1e-5, 0.01 * d0 / d1, 1e-6)
     h = smaller(h, interval)
     for i in range(n):
         y[i] = x[i] + h * k[i]
-    run.system.rhs(smaller(step.time + h, step.clip), y, run.system.env, step.x_new)
-    run.counts.evaluations += 1
+    system.rhs(smaller(time + h, clip), y, system.env, slope)
     for i in range(n):
-        step.x_new[i] -= k[i]
-    d2 = scaled_norm(n, step.x_new, x, rtol, atol) / h
-    if not d2 < INFINITY:
-        d2 = d1
-    later = larger(1e-6, h * 1e-3)
-    if d1 > 1e-15 or d2 > 1e-15:
-        later = power(0.01 / larger(d1, d2), 1.0 / (method.error_order + 1))
-    return smaller(smaller(100.0 * h, later), smaller(interval, run.tolerances.max_step))
+        slope[i] = slope[i] - k[i]
+    d2 = scaled_norm(n, slope, x, rtol, atol) / h
+    d2 = where(d2 < INFINITY, d2, d1)
+    later = power(0.01 / larger(d1, d2), 1.0 / (method.error_order + 1))
+    later = where(d1 > 1e-15 or d2 > 1e-15, later, larger(1e-6, h * 1e-3))
+    return smaller(smaller(100.0 * h, later), smaller(interval, tolerances.max_step))
 
 
-def scaled_norm(n: int, v: Floats, x: Floats, rtol: Floats, atol: Floats) -> float:
+def scaled_norm(n: int, v: Reals, x: Reals, rtol: Floats, atol: Floats) -> Real:
     """Return the root mean square of a vector in units of the tolerance at a state."""
-    total = 0.0
+    total: Real = 0.0
     for i in range(n):
         part = v[i] / (atol[i] + abs(x[i]) * rtol[i])
         total += part * part
-    return sqrt(total / n)
+    norm: Real = sqrt(total / n)
+    return norm
 
 
 def take_step(run: Run, method: Static) -> bool:

@@ -214,7 +214,7 @@ class Variant:
         self.moving: set[int] = set()
         self.inputs: dict[int, int] = {}
         places: list[int] = []
-        for node in reachable(symbols_among(self.targets)):
+        for node in reachable(self.targets):
             if node.op == "input":
                 key = key_of(node)
                 if key[0][0] == INPUT:
@@ -284,11 +284,6 @@ def _known_values(
         for port, pattern in zip(ports, patterns, strict=True)
         if pattern is not None
     }
-
-
-def symbols_among(expressions: Iterable[Any]) -> list[Node]:
-    """Return the expressions that are no numbers."""
-    return [e for e in expressions if isinstance(e, scalars.Symbol)]
 
 
 def _is_computed(expression: Any) -> bool:

@@ -51,6 +51,10 @@ class Columns:
         self._sizes.append(size)
         return len(self.sorts) - 1
 
+    def sort_of(self, codes: IntArray) -> int:
+        """Return the sort of some numbers, which are all of one."""
+        return self.sorts[int(codes[0]) >> SHIFT]
+
     def locate(self, codes: IntArray) -> tuple[str, IntArray]:
         """Return the array in which some numbers are, and where they are there.
 

@@ -16,15 +16,10 @@ from typing import Any
 
 import numpy as np
 
-from flexure.diagrams.scalars.expressions.expression import reachable
+from flexure.diagrams.scalars.expressions.expression import reachable, symbols_among
 from flexure.diagrams.values.symbolic_values import TIME
 from flexure.solvers.native.emission.emission import Node, depth_first, key_of
-from flexure.solvers.native.sharing.families.families import (
-    FROM_STATE,
-    Family,
-    Variant,
-    symbols_among,
-)
+from flexure.solvers.native.sharing.families.families import FROM_STATE, Family, Variant
 from flexure.solvers.native.sharing.families.value_columns import (
     FIXED,
     MOVING,

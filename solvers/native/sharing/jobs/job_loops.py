@@ -23,8 +23,7 @@ from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 import numpy as np
 
-from flexure.diagrams import scalars
-from flexure.diagrams.scalars.expressions.expression import reachable
+from flexure.diagrams.scalars.expressions.expression import reachable, symbols_among
 from flexure.solvers.native.emission.emission import (
     Environment,
     Node,
@@ -66,7 +65,7 @@ class Guard(NamedTuple):
 def guard_of(repetition: Repetition) -> Guard | None:
     """Return the condition that decides about all results of a repetition, if there is one."""
     expressions, inputs = repetition.expressions, repetition.inputs
-    nodes = [each for each in expressions if isinstance(each, scalars.Symbol)]
+    nodes = symbols_among(expressions)
     is_choice = [each.op == "where" and each.index not in inputs for each in nodes]
     if len(nodes) < len(expressions) or not all(is_choice):
         return None

@@ -9,26 +9,15 @@ differentiated, along directions that states share, and their derivatives are ad
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 
 from flexure.diagrams.scalars.expressions.expression import Symbol
 from flexure.solvers.native.emission.tangent_emission import WIDTH, DirectionPlan, Sums
 from flexure.solvers.native.sharing.families.value_columns import SHIFT, IntArray
-from flexure.solvers.native.sharing.jobs.jobs import Job
+from flexure.solvers.native.sharing.jobs.changing_jobs import Part
 from flexure.solvers.native.sharing.jobs.shared_entries import SharedEntries
-
-
-class Part(Protocol):
-    """A job, and on which states its operations depend."""
-
-    job: Job
-    # Operations whose derivatives are kept, by index, with codes for them.
-    exposed: dict[int, tuple[Symbol, IntArray]]
-
-    def states_behind(self, index: int, row: int, bits: dict[int, int]) -> int:
-        """Return on which states an operation depends, as the bits of a number."""
 
 
 class _Addend(NamedTuple):

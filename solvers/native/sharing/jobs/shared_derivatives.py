@@ -21,13 +21,13 @@ import numpy as np
 
 from flexure.diagrams.concurrency.warnings_and_garbage import quietly
 from flexure.diagrams.contexts.store import Store
+from flexure.diagrams.scalars.expressions.expression import symbols_among
 from flexure.diagrams.systems.layout import Layout
 from flexure.diagrams.values.arrays import FloatArray
 from flexure.diagrams.values.symbolic_values import DISCRETE, PARAMETER, Key
 from flexure.solvers.native.emission.emission import Environment, Node, depth_first, key_of
 from flexure.solvers.native.llvm.library import ModuleTexts, care
 from flexure.solvers.native.sharing.families.diagram_walk import UnlikeError, Walk
-from flexure.solvers.native.sharing.families.families import symbols_among
 from flexure.solvers.native.sharing.families.requested_derivatives import OF_RUNS, Question
 from flexure.solvers.native.sharing.families.value_columns import (
     DISCRETE_COLUMN,

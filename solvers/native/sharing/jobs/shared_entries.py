@@ -15,13 +15,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence, Set as AbstractSet
 from dataclasses import dataclass, field
-from typing import Any, Protocol, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from flexure.diagrams.scalars.derivatives.elimination import eliminate
 from flexure.diagrams.scalars.derivatives.simplification import simplify
-from flexure.solvers.native.emission.emission import SEED, Environment, Node, depth_first
+from flexure.solvers.native.emission.emission import SEED, Environment, depth_first
 from flexure.solvers.native.sharing.families.value_columns import (
     MOVING,
     RATE,
@@ -32,28 +32,13 @@ from flexure.solvers.native.sharing.families.value_columns import (
     IntArray,
     rows_of,
 )
+from flexure.solvers.native.sharing.jobs.changing_jobs import Part, in_order
 from flexure.solvers.native.sharing.jobs.jobs import Job
-from flexure.solvers.native.sharing.jobs.repetition import spans_of
 
 #: A state by which something changes, and its derivative: a known one, or its code.
 _Slope: TypeAlias = "tuple[int, float | None, int]"
 #: For each leaf the place of each state, and its derivative where that is known.
 _Pattern: TypeAlias = "tuple[tuple[tuple[int, float | None], ...], ...]"
-
-
-class Part(Protocol):
-    """A job, and what changes with the states."""
-
-    job: Job
-    # What it reads that may change with the states, and its codes.
-    leaves: list[tuple[Node, IntArray]]
-
-    @property
-    def results(self) -> list[tuple[Any, IntArray]]:
-        """What it computes, with its codes, and behind that what is exposed."""
-
-    def ask(self, first: int, last: int, wanted: set[int]) -> None:
-        """Want the derivatives of what some rows read for results that are wanted."""
 
 
 @dataclass
@@ -92,9 +77,9 @@ class SharedEntries:
         self._columns, self._environment = columns, environment
         self._addends = addends
         self._wanted = {*rows, *addends}
-        order = _in_order(parts)
+        order = in_order(parts)
         for part, span in reversed(order):
-            part.ask(span.start, span.stop, self._wanted)
+            part.ask(span, self._wanted)
         self._slopes: dict[int, list[_Slope]] = {
             (STATE_COLUMN << SHIFT) + k: [(k, 1.0, -1)] for k in range(count)
         }
@@ -194,7 +179,7 @@ class SharedEntries:
         made = Job([], inputs, [], job.levels[rows])
         states = np.array(group.states, dtype=np.int64).T
         for expression, places in zip(job.expressions, job.outputs, strict=True):
-            if self._columns.sorts[int(places[0]) >> SHIFT] != RATE:
+            if self._columns.sort_of(places) != RATE:
                 made.expressions.append(expression)
                 made.outputs.append(places[rows])
         for (_, places), each in zip(asked, entries, strict=True):
@@ -230,13 +215,3 @@ class SharedEntries:
         number = self._columns.add(sort, size)
         self._columns.places[number] = place
         return (number << SHIFT) + np.arange(size)
-
-
-def _in_order(parts: Sequence[Part]) -> list[tuple[Part, range]]:
-    """Return the rows of each level of each part, in the order in which they are computed."""
-    spans = [
-        (level, k, first, last)
-        for k, part in enumerate(parts)
-        for level, first, last in spans_of(part.job.levels)
-    ]
-    return [(parts[k], range(first, last)) for _, k, first, last in sorted(spans)]

@@ -16,16 +16,12 @@ Sums over everything, as an energy ledger has, are taken apart
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from itertools import chain
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from flexure.diagrams.scalars.derivatives.differentiation import tangents_of
-from flexure.diagrams.scalars.derivatives.jacobians import reach_from
-from flexure.diagrams.scalars.expressions.expression import Symbol
-from flexure.diagrams.scalars.expressions.vocabulary import CONDITIONS
 from flexure.solvers.native.emission.emission import SEED, Environment, Node, depth_first
 from flexure.solvers.native.emission.jacobian_emission import LONG
 from flexure.solvers.native.emission.tangent_emission import (
@@ -36,8 +32,6 @@ from flexure.solvers.native.emission.tangent_emission import (
 )
 from flexure.solvers.native.llvm.library import ModuleTexts, care
 from flexure.solvers.native.sharing.families.value_columns import (
-    MOTION,
-    MOVING,
     RATE,
     RATE_COLUMN,
     SHIFT,
@@ -45,13 +39,10 @@ from flexure.solvers.native.sharing.families.value_columns import (
     Columns,
     IntArray,
 )
+from flexure.solvers.native.sharing.jobs.changing_jobs import Part, in_order
 from flexure.solvers.native.sharing.jobs.job_loops import PARAMETERS
 from flexure.solvers.native.sharing.jobs.jobs import Job
-from flexure.solvers.native.sharing.jobs.repetition import (
-    RepetitionWriter,
-    TangentRepetition,
-    spans_of,
-)
+from flexure.solvers.native.sharing.jobs.repetition import RepetitionWriter, TangentRepetition
 from flexure.solvers.native.sharing.jobs.separable_rows import SeparableRows
 from flexure.solvers.native.sharing.jobs.shared_entries import SharedEntries
 from flexure.solvers.tracing.compile_limits import WRITTEN
@@ -87,7 +78,7 @@ def shared_jacobian(
     number of states, unless ``rows`` says how many; then there may be none.
     """
     is_sought, size = rows is not None, count if rows is None else rows
-    parts = [_Part(job, columns) for job in jobs]
+    parts = [Part(job, columns) for job in jobs]
     bits, vectors = _follow(parts, count)
     places_of = [(RATE_COLUMN << SHIFT) + k for k in range(size)]
     if not any(bits.get(row) for row in places_of) or (vectors <= LONG and not is_sought):
@@ -108,7 +99,7 @@ def shared_jacobian(
     writer = RepetitionWriter()
     places = _VectorPlaces(bits, environment)
     plan, sums = wide.split(plan, size, places.to_read(np.array(wide.codes, dtype=np.int64)))
-    repetitions = [part.differentiated(columns, places) for part in parts]
+    repetitions = [_differentiated(part, columns, places) for part in parts]
     written = sum(len(depth_first([e for e, _ in each.tangents], {})) for each in repetitions)
     if written > WRITTEN:
         return None
@@ -140,117 +131,6 @@ def _by_entries(entries: SharedEntries, wide: SeparableRows, columns: Columns) -
     text = "\n".join([*sorted(writer.declarations), *writer.texts, *writer.data.lines, *lines])
     code = ModuleTexts([text], care(len(text)))
     return SharedJacobian(code, entries.rows, entries.columns, "entry by entry, by shared code")
-
-
-class _Part:
-    """A job, and which of its results change with what it reads."""
-
-    def __init__(self, job: Job, columns: Columns) -> None:
-        self.job = job
-        self.operations = depth_first(job.expressions, job.inputs)
-        found = job.leaves(job.expressions, self.operations)
-        # What is read that may change with the states, and its codes.
-        self.leaves = [
-            (node, job.inputs[node.index])
-            for node in found
-            if _sort(job.inputs[node.index], columns) in (MOTION, MOVING)
-            and node.op not in CONDITIONS
-        ]
-        starts = {node.index: 1 << k for k, (node, _) in enumerate(self.leaves)}
-        self._reached = reached = reach_from(starts, self.operations)
-        # Operations whose derivatives are kept, by index, with codes for them.
-        self.exposed: dict[int, tuple[Node, IntArray]] = {}
-        indices = [getattr(each, "index", None) for each in job.expressions]
-        # For each result the leaves it changes with, as the bits of a number.
-        self.behind = [0 if k is None else reached.get(k, 0) for k in indices]
-        self.length = len(reached) - len(starts)  # operations that change with them
-        self.operations_of_all = self.length * len(job.levels)  # those of all rows
-
-    def follow(self, first: int, last: int, bits: dict[int, int]) -> int:
-        """Find on which states the results of some rows depend; count vectors of derivatives."""
-        vectors = 0
-        kinds: dict[int, list[list[int]]] = {}
-        for behind, codes in zip(self.behind, self.job.outputs, strict=True):
-            if behind:
-                kinds.setdefault(behind, []).append(codes[first:last].tolist())
-        read = [codes[first:last].tolist() for _, codes in self.leaves]
-        for row in range(last - first):
-            states = [bits.get(codes[row], 0) for codes in read]
-            whole = 0
-            for behind, written in kinds.items():
-                found = 0
-                for k, each in enumerate(states):
-                    if behind >> k & 1:
-                        found |= each
-                if found:
-                    whole |= found
-                    for each_written in written:
-                        bits[each_written[row]] = found
-            size = (whole.bit_length() + 7) // WIDTH
-            vectors += self.length * (size - whole.to_bytes(size, "little").count(0))
-        return vectors
-
-    def states_behind(self, index: int, row: int, bits: dict[int, int]) -> int:
-        """Return on which states an operation depends in a row, as the bits of a number."""
-        found, behind = 0, self._reached.get(index, 0)
-        for k, (_, codes) in enumerate(self.leaves):
-            if behind >> k & 1:
-                found |= bits.get(int(codes[row]), 0)
-        return found
-
-    @property
-    def results(self) -> list[tuple[Any, IntArray]]:
-        """What is computed, with its codes, and behind that what is exposed."""
-        job = self.job
-        return [*zip(job.expressions, job.outputs, strict=True), *self.exposed.values()]
-
-    def ask(self, first: int, last: int, wanted: set[int]) -> None:
-        """Want the derivatives of what some rows read for results that are wanted."""
-        asked = [
-            (self._reached.get(node.index, 0), codes[first:last].tolist())
-            for node, codes in self.results
-            if isinstance(node, Symbol)
-        ]
-        read = [codes[first:last].tolist() for _, codes in self.leaves]
-        for row in range(last - first):
-            behind = 0
-            for leaves, codes in asked:
-                if codes[row] in wanted:
-                    behind |= leaves
-            wanted.update([codes[row] for k, codes in enumerate(read) if behind >> k & 1])
-
-    def differentiated(self, columns: Columns, places: _VectorPlaces) -> TangentRepetition:
-        """Return the job with its derivatives, but without the results that are for others."""
-        job = self.job
-        seeds: list[tuple[Node, IntArray]] = []
-        starts: dict[int, dict[int, Any]] = {}
-        for node, codes in self.leaves:
-            if places.has_any(codes):
-                seed = node.graph.input(((SEED, 0, 0), len(seeds)))
-                seeds.append((seed, places.to_read(codes)))
-                starts[node.index] = {0: seed}
-        found = tangents_of(self.operations, starts)
-        tangents = [
-            (found[expression.index][0], places.to_write(codes))
-            for expression, codes in zip(job.expressions, job.outputs, strict=True)
-            if found.get(getattr(expression, "index", -1)) and places.has_any(codes)
-        ]
-        tangents += [
-            (found[node.index][0], places.to_write(codes)) for node, codes in self.exposed.values()
-        ]
-        kept = [
-            (expression, columns.locate(codes))
-            for expression, codes in zip(job.expressions, job.outputs, strict=True)
-            if _sort(codes, columns) != RATE
-        ]
-        return TangentRepetition(
-            [expression for expression, _ in kept],
-            {index: columns.locate(codes) for index, codes in job.inputs.items()},
-            [where for _, where in kept],
-            job.levels,
-            seeds,
-            tangents,
-        )
 
 
 class _VectorPlaces:
@@ -291,24 +171,45 @@ class _VectorPlaces:
         return places
 
 
-def _sort(codes: IntArray, columns: Columns) -> int:
-    return columns.sorts[int(codes[0]) >> SHIFT]
+def _differentiated(part: Part, columns: Columns, places: _VectorPlaces) -> TangentRepetition:
+    """Return a job with its derivatives, but without the results that are for others."""
+    job = part.job
+    seeds: list[tuple[Node, IntArray]] = []
+    starts: dict[int, dict[int, Any]] = {}
+    for node, codes in part.leaves:
+        if places.has_any(codes):
+            seed = node.graph.input(((SEED, 0, 0), len(seeds)))
+            seeds.append((seed, places.to_read(codes)))
+            starts[node.index] = {0: seed}
+    found = tangents_of(part.operations, starts)
+    tangents = [
+        (found[expression.index][0], places.to_write(codes))
+        for expression, codes in zip(job.expressions, job.outputs, strict=True)
+        if found.get(getattr(expression, "index", -1)) and places.has_any(codes)
+    ]
+    tangents += [
+        (found[node.index][0], places.to_write(codes)) for node, codes in part.exposed.values()
+    ]
+    kept = [
+        (expression, columns.locate(codes))
+        for expression, codes in zip(job.expressions, job.outputs, strict=True)
+        if columns.sort_of(codes) != RATE
+    ]
+    return TangentRepetition(
+        [expression for expression, _ in kept],
+        {index: columns.locate(codes) for index, codes in job.inputs.items()},
+        [where for _, where in kept],
+        job.levels,
+        seeds,
+        tangents,
+    )
 
 
-def _follow(parts: Sequence[_Part], count: int) -> tuple[dict[int, int], int]:
+def _follow(parts: Sequence[Part], count: int) -> tuple[dict[int, int], int]:
     """Find on which states all numbers depend, as the bits of a number, by their codes."""
     # Return also how many vectors of derivatives it would take to write out all that is computed.
     bits = {(STATE_COLUMN << SHIFT) + k: 1 << k for k in range(count)}
     vectors = 0
-    for _, k, first, last in sorted(_spans(parts)):
-        vectors += parts[k].follow(first, last, bits)
+    for part, rows in in_order(parts):
+        vectors += part.follow(rows, bits)
     return bits, vectors
-
-
-def _spans(parts: Sequence[_Part]) -> Iterator[tuple[int, int, int, int]]:
-    """Return each level of each part, with its first row and the one behind its last."""
-    spans = [
-        [(level, k, first, last) for level, first, last in spans_of(part.job.levels)]
-        for k, part in enumerate(parts)
-    ]
-    return chain.from_iterable(spans)

@@ -10,7 +10,7 @@ import pytest
 from flexure.solvers.native.kernels.parts import state_derivatives
 from flexure.solvers.native.kernels.parts.linear_solves import factorize
 from flexure.solvers.native.kernels.parts.run import Run
-from flexure.solvers.native.kernels.runs import sensitivity_runs
+from flexure.solvers.native.kernels.steps import esdirk
 from tests.support.native.native import empty
 
 MATRIX = np.array([[0.3, -2.0], [5.0, -1.0]])
@@ -71,7 +71,7 @@ def test_stages_of_columns_are_solved_with_whatever_factors_there_are(
     step.x, step.work, step.time_slope = np.ones(6), base, np.zeros(6)
     step.point = np.array([1.0, 2.0, 0.5, -1.0, 3.0, 0.0])
     run.tolerances.rtol, run.tolerances.atol = np.full(6, 1e-9), np.full(6, 1e-12)
-    ratio = sensitivity_runs.find_columns(run, d, 0, 2.5, 1.0)
+    ratio = esdirk.find_columns(run, d, 0, 2.5, 1.0)
     assert ratio < np.inf
     assert run.counts.factorizations == renewed
     for first, push in ((2, [0.0, 25.0]), (4, [0.0, 0.0])):
