@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.linalg
-from scipy.signal import dlti
+from scipy.signal import StateSpace, TransferFunction
 
 import flexure as fx
 from flexure.diagrams.checks.errors import FlexureError, UnknownNameError, ValueRefusedError
@@ -219,9 +219,10 @@ def test_poles_come_where_they_are_placed(period: float | None) -> None:
 
 def test_sampled_poles_can_all_be_zero() -> None:
     """Deadbeat: ``A - B K`` has no other eigenvalue, but for rounding."""
-    one = fx.LinearModel.from_scipy(dlti([0.3], [1.0, -0.9], dt=0.1))
+    one = fx.LinearModel.from_scipy(TransferFunction([0.3], [1.0, -0.9], dt=0.1))
     np.testing.assert_allclose(fx.place(one, [0.0]).gain * one.B, one.A, rtol=1e-12)
-    steady = fx.LinearModel.from_scipy(dlti([[0.9, 0.4], [-0.2, 0.7]], *[np.eye(2)] * 3, dt=0.1))
+    A = [[0.9, 0.4], [-0.2, 0.7]]
+    steady = fx.LinearModel.from_scipy(StateSpace(A, *[np.eye(2)] * 3, dt=0.1))
     np.testing.assert_allclose(fx.place_observer(steady, [0.0, 0.0]).gain, np.eye(2), atol=1e-12)
 
 
