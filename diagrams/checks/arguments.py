@@ -131,16 +131,11 @@ def items_of(
 
 
 def mapping(
-    values: Any,
-    expected: str,
-    attempt: str,
-    *,
-    error: type[FlexureError] = ValueRefusedError,
-    keys: tuple[type, ...] = (str,),
+    values: Any, expected: str, attempt: str, *, keys: tuple[type, ...] = (str,)
 ) -> dict[Any, Any]:
     """Return a copy of a mapping from texts, or from other keys."""
     fits = isinstance(values, Mapping) and all(isinstance(key, keys) for key in values)
-    require(fits, values, attempt, expected, error=error)
+    require(fits, values, attempt, expected)
     return dict(values)
 
 

@@ -21,14 +21,14 @@ from flexure.diagrams.contexts.value_places import Way, can_be_set, find_place
 from flexure.diagrams.interface.completion import Completing, block_paths
 from flexure.diagrams.interface.html import Shown
 from flexure.diagrams.systems.copying import Household
+from flexure.diagrams.systems.system import System, each_system
 from flexure.diagrams.values.arrays import Array, as_finite, bounded, equal, freeze
-from flexure.diagrams.values.handles import Handle, found_twin, require_context
+from flexure.diagrams.values.handles import Handle, found_twin, require_context, root_of
 from flexure.diagrams.values.kinds import ABSTRACT, CONTINUOUS, DISCRETE, PARAMETER, TIME_KIND
 
 if TYPE_CHECKING:
     from flexure.diagrams.systems.layout import Layout
     from flexure.diagrams.systems.leaf import LeafSystem
-    from flexure.diagrams.systems.system import System
     from flexure.diagrams.values.tables import Table
 
 
@@ -65,10 +65,8 @@ class Context(Shown, Completing):
     @property
     def root(self) -> Context:
         """The context of the root system."""
-        top = self
-        while top.parent is not None:
-            top = top.parent
-        return top
+        root: Context = root_of(self)
+        return root
 
     @property
     def is_root(self) -> bool:
@@ -576,16 +574,10 @@ def _frozen(value: Any) -> Any:
 
 def _wrap(root: System, store: Store, made: dict[System, Context]) -> Context:
     """Make the contexts of the diagrams around the contexts of the leaves, innermost first."""
-    order: list[System] = []
-    stack = [root]
-    while stack:
-        top = stack.pop()
-        if top.children is not None:
-            order.append(top)
-            stack.extend(top.children)
-    for diagram in reversed(order):
-        children = {child.name: made[child] for child in diagram.children or ()}
-        made[diagram] = DiagramContext(diagram, store, children)
+    for system in reversed([*each_system(root)]):
+        if system.children is not None:
+            children = {child.name: made[child] for child in system.children}
+            made[system] = DiagramContext(system, store, children)
     return made[root]
 
 

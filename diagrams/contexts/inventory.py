@@ -13,6 +13,7 @@ from flexure.diagrams.checks.arguments import require
 from flexure.diagrams.checks.errors import UnknownNameError
 from flexure.diagrams.contexts.value_places import Place, is_signal, shows_state
 from flexure.diagrams.systems.diagram import Diagram
+from flexure.diagrams.systems.layout import leaves_of
 from flexure.diagrams.systems.leaf import LeafSystem
 from flexure.diagrams.systems.ports import InputPort, OutputPort
 from flexure.diagrams.systems.system import System, each_system
@@ -110,13 +111,9 @@ class Paths:
         return [self(place.handle) + n.removeprefix(place.handle.path) for n in place.names]
 
 
-def _leaves(system: System) -> Iterator[LeafSystem]:
-    return (each for each in each_system(system) if isinstance(each, LeafSystem))
-
-
 def each_parameter(system: System) -> Iterator[tuple[Place, Any]]:
     """Yield the places of all parameters, with their handles."""
-    for leaf in _leaves(system):
+    for leaf in leaves_of(system):
         for handle in (*leaf.numeric_parameters, *leaf.abstract_parameters):
             yield Place.of(handle), handle
 
@@ -131,7 +128,7 @@ def each_state(system: System) -> Iterator[tuple[Place, Any]]:
         for port in each.output_ports:
             if shows_state(port):
                 shown.setdefault(port.origin, port)
-    for leaf in _leaves(system):
+    for leaf in leaves_of(system):
         for handle in _states(leaf):
             ports = [shown[port] for port in leaf.output_ports if port in shown]
             taken = ports if handle is leaf.continuous_state else []

@@ -182,13 +182,7 @@ class Diagram(System):
             layout = self.layout
             pairs = set()
             for port in self._output_ports:
-                reached = {layout.slot_of(port)}
-                stack = list(reached)
-                while stack:
-                    for need in layout.needs[stack.pop()]:
-                        if need not in reached:
-                            reached.add(need)
-                            stack.append(need)
+                reached = layout.with_needs([layout.slot_of(port)])
                 pairs |= {
                     (entry.name, port.name)
                     for entry in self._input_ports

@@ -27,7 +27,7 @@ import networkx as nx
 from flexure.diagrams.systems.diagram import Diagram
 from flexure.diagrams.systems.leaf import LeafSystem
 from flexure.diagrams.systems.ports import InputPort, Port
-from flexure.diagrams.systems.system import System
+from flexure.diagrams.systems.system import System, each_system
 
 #: A port in the graph: its path and "input" or "output".
 Node: TypeAlias = tuple[str, str]
@@ -46,7 +46,7 @@ def graph_of(diagram: Diagram) -> nx.DiGraph:
     [('k.y', 'output'), ('x.u', 'input'), ('x.y', 'output')]
     """
     graph = nx.DiGraph(name=diagram.name)
-    systems = list(_systems_below(diagram))
+    systems = list(each_system(diagram))
     skip = len(diagram.path) + 1 if diagram.path else 0
 
     def node(port: Port) -> Node:
@@ -67,15 +67,6 @@ def graph_of(diagram: Diagram) -> nx.DiGraph:
             if node(source) != node(target):
                 graph.add_edge(node(source), node(target), relation=relation)
     return graph
-
-
-def _systems_below(diagram: Diagram) -> Iterator[System]:
-    """Go through a diagram and everything inside, each diagram before its blocks."""
-    stack: list[System] = [diagram]
-    while stack:
-        system = stack.pop()
-        yield system
-        stack.extend(reversed(system.children or ()))
 
 
 def _edges_of(system: System) -> Iterator[tuple[Port, Port, str]]:

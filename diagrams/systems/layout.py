@@ -16,13 +16,13 @@ from flexure.diagrams.checks.errors import AlgebraicLoopError, call_site
 from flexure.diagrams.concurrency.threads import Kept
 from flexure.diagrams.systems.feedthrough import needs_of
 from flexure.diagrams.systems.ports import ExportedOutputPort, InputPort, OutputPort
+from flexure.diagrams.systems.system import System, each_system
 from flexure.diagrams.values.kinds import INPUT, STARTABLE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from flexure.diagrams.systems.leaf import LeafSystem
-    from flexure.diagrams.systems.system import System
 
 _ROOM = 200_000  # slots and nodes of traces, which take less than 100 MB
 
@@ -274,16 +274,21 @@ class Layout:
 
     def order_for(self, slots: Iterable[int]) -> list[int]:
         """Return what the time derivatives and some slots need, in topological order."""
-        wanted = {slot for k in self.dynamic for slot in self.sources[k]}.union(slots)
-        stack = list(wanted)
-        while stack:
-            for need in self.needs[stack.pop()]:
-                if need not in wanted:
-                    wanted.add(need)
-                    stack.append(need)
+        moving = {slot for k in self.dynamic for slot in self.sources[k]}
+        wanted = self.with_needs(moving.union(slots))
         return sorted(
             (slot for slot in wanted if self.slot_leaf[slot] >= 0), key=self.rank.__getitem__
         )
+
+    def with_needs(self, slots: Iterable[int]) -> set[int]:
+        """Return slots, and all that they need, directly or through others."""
+        reached = set(slots)
+        stack = list(reached)
+        while stack:
+            fresh = {*self.needs[stack.pop()]} - reached
+            reached |= fresh
+            stack.extend(fresh)
+        return reached
 
     @property
     def dependents(self) -> list[list[int]]:
@@ -326,13 +331,5 @@ class Cut:
 
 def leaves_of(system: System) -> list[LeafSystem]:
     """Return the leaves below a system, depth first, in the order in which they were added."""
-    found: list[Any] = []
-    stack: list[System] = [system]
-    while stack:
-        top = stack.pop()
-        children = top.children
-        if children is None:
-            found.append(top)
-        else:
-            stack.extend(reversed(children))
-    return found
+    everything: Iterable[Any] = each_system(system)
+    return [each for each in everything if each.children is None]

@@ -178,7 +178,7 @@ def found_twin(context: ContextLike, system: Any) -> dict[str, str]:
 
 
 def root_of(system: Any) -> Any:
-    """Return the outermost diagram around a system."""
+    """Return the outermost diagram around a system, or the context of that around a context."""
     while system.parent is not None:
         system = system.parent
     return system

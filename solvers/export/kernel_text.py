@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import inspect
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -14,9 +13,7 @@ from flexure.solvers.native.language.language import (
     any_lane,
     is_structure,
     lane,
-    local,
     types_of,
-    where,
     with_lane,
 )
 from flexure.solvers.native.language.reading import UNKNOWN, Reading, definition_of
@@ -241,8 +238,10 @@ class KernelText(Reading):
         """Return a literal whole number whose type is to be seen."""
         return value
 
-    def _computed(self, target: Any, nodes: list[ast.expr]) -> Code | None:
+    def _computed(self, target: Any, nodes: list[ast.expr]) -> Any:
         """Call a function that the language has, or return None."""
+        if target in self.same:
+            return self._value(nodes[self.same[target]])
         if target not in self.calls:
             return None
         values = (self._as(self._value(each), "float").text for each in nodes)
@@ -279,37 +278,6 @@ class KernelText(Reading):
         if node.id not in self.locals:
             self._refuse(node)
         return self.locals[node.id]
-
-    def _Call(self, node: ast.Call) -> Any:  # noqa: N802
-        target = self._known(node.func)
-        if node.keywords:
-            self._refuse(node)
-        if target is UNKNOWN:
-            return self._equation(self._value(node.func), node.args)
-        if target is where:
-            return self._choice(node.args)
-        if target is local:
-            return self._local(self._static(node.args[0]))
-        if target in self.same:
-            return self._value(node.args[self.same[target]])
-        found = self._computed(target, node.args)
-        if found is not None:
-            return found
-        if not inspect.isfunction(target):
-            self._refuse(node)
-        return self._kernel(target, node)
-
-    def _equation(self, function: Any, nodes: list[ast.expr]) -> Any:
-        """Call a function ``f(t, x, env, out)``, or a step function ``f(run)``."""
-        raise NotImplementedError
-
-    def _local(self, count: int) -> Any:
-        """Make an array."""
-        raise NotImplementedError
-
-    def _kernel(self, kernel: Callable[..., Any], node: ast.Call) -> Any:
-        """Call another kernel, translated for the static values it is called with."""
-        raise NotImplementedError
 
 
 @cache

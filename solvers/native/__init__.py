@@ -1,5 +1,3 @@
 """Native code: equations and integration loops compiled by LLVM, through llvmlite alone."""
 
-from flexure.solvers.native.llvm.library import available
-
-__all__ = ["available"]
+from flexure.solvers.native.llvm.library import available as available

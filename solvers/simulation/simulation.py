@@ -21,10 +21,7 @@ from flexure.solvers.results.measures.step_responses import StepResponse, record
 from flexure.solvers.results.measures.step_sources import StepFinder
 from flexure.solvers.results.records.history import History
 from flexure.solvers.results.records.result import SimulationResult
-from flexure.solvers.simulation.run_control.options import (
-    SimulationOptions,
-    warn_of_small_states,
-)
+from flexure.solvers.simulation.run_control.options import SimulationOptions, warn_of_small_states
 from flexure.solvers.simulation.simulator import Simulator
 from flexure.solvers.tracing.signals import Signal
 

@@ -68,9 +68,8 @@ def _content(thing: Any) -> list[Any]:
     elif isinstance(thing, list | set | deque):
         content += thing
     elif isinstance(thing, np.ndarray):
-        entries = thing.view(
-            np.ndarray
-        )  # an array of symbols wraps its numbers whenever it is asked
+        # An array of symbols wraps its numbers whenever it is asked.
+        entries = thing.view(np.ndarray)
         return [*entries.ravel()] if thing.dtype == object else [thing.tobytes()]
     elif isinstance(thing, CellType):
         try:

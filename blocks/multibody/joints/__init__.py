@@ -6,6 +6,4 @@ rate, q̇ = N v and the inverse), which run on numbers and on symbols, together 
 read and write the quantities of a joint in contexts.
 """
 
-from flexure.blocks.multibody.joints.base.joint import Joint
-
-__all__ = ["Joint"]
+from flexure.blocks.multibody.joints.base.joint import Joint as Joint

@@ -256,11 +256,7 @@ class Plant(PlantBase):
         self.tree.write_coordinates(context, slice(self.num_positions, None), number)
 
     def assemble(
-        self,
-        context: Context,
-        fixed: Held | Iterable[Held] = (),
-        *,
-        tolerance: float = 1e-10,
+        self, context: Context, fixed: Held | Iterable[Held] = (), *, tolerance: float = 1e-10
     ) -> Closure:
         """Find positions and velocities near the present ones that all constraints allow.
 

@@ -181,13 +181,6 @@ def _in_world(
     return np.concatenate([np.zeros((6, 0)), *columns.values()], axis=1)
 
 
-def translational_jacobian(
-    topology: Topology, placements: Sequence[Placement], body: int, p_BQ: Array
-) -> Array:
-    """Return J with v_WQ = J v: the lower half of `spatial_jacobian`."""
-    return spatial_jacobian(topology, placements, body, p_BQ)[3:]
-
-
 def jacobian_bias(
     topology: Topology,
     placements: Sequence[Placement],

@@ -17,7 +17,7 @@ import numpy as np
 
 from flexure.diagrams.scalars.expressions import ufuncs
 from flexure.diagrams.scalars.expressions.expression import Symbol
-from flexure.diagrams.scalars.expressions.refusal import needs_number, refusal
+from flexure.diagrams.scalars.expressions.refusal import needs_number, only_of_numbers, refusal
 from flexure.diagrams.scalars.expressions.ufuncs import objects
 
 #: What stands in for each NumPy function that is covered.
@@ -119,17 +119,8 @@ class SymbolArray(np.ndarray[Any, np.dtype[np.object_]]):
             raise needs_number("decision", self)
         return bool(np.asarray(self).astype(float))
 
-    def __float__(self) -> float:
-        raise needs_number("float", self)
-
-    def __complex__(self) -> complex:
-        raise needs_number("float", self)
-
-    def __int__(self) -> int:
-        raise needs_number("integer", self)
-
-    def __index__(self) -> int:
-        raise needs_number("integer", self)
+    __float__ = __complex__ = only_of_numbers("float")
+    __int__ = __index__ = only_of_numbers("integer")
 
 
 def _refused_method(name: str) -> Callable[..., NoReturn]:

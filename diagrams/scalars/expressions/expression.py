@@ -22,7 +22,7 @@ from typing import Any, NoReturn, Protocol
 import numpy as np
 
 from flexure.diagrams.checks.errors import TraceError
-from flexure.diagrams.scalars.expressions.refusal import needs_number, refusal
+from flexure.diagrams.scalars.expressions.refusal import needs_number, only_of_numbers, refusal
 from flexure.diagrams.scalars.expressions.vocabulary import COMMUTATIVE, CONDITIONS, JUMPING, fold
 
 _RESTING = frozenset(("maximum", "minimum", "fmax", "fmin", "absolute"))
@@ -486,37 +486,15 @@ class Symbol:
             raise needs_number("decision", self)
         return branches.decide(self)
 
-    def __array__(self, dtype: Any = None, copy: Any = None) -> NoReturn:
-        raise needs_number("array", self)
-
     def __format__(self, spec: str) -> str:
         if spec:
             raise needs_number("text", self)
         return repr(self)
 
-    def __float__(self) -> float:
-        raise needs_number("float", self)
-
-    def __complex__(self) -> complex:
-        raise needs_number("float", self)
-
-    def __int__(self) -> int:
-        raise needs_number("integer", self)
-
-    def __index__(self) -> int:
-        raise needs_number("integer", self)
-
-    def __round__(self, digits: int | None = None) -> NoReturn:
-        raise needs_number("integer", self)
-
-    def __trunc__(self) -> NoReturn:
-        raise needs_number("integer", self)
-
-    def __floor__(self) -> NoReturn:
-        raise needs_number("integer", self)
-
-    def __ceil__(self) -> NoReturn:
-        raise needs_number("integer", self)
+    __array__ = only_of_numbers("array")
+    __float__ = __complex__ = only_of_numbers("float")
+    __int__ = __index__ = __round__ = __trunc__ = only_of_numbers("integer")
+    __floor__ = __ceil__ = only_of_numbers("integer")
 
 
 class Condition(Symbol):

@@ -9,6 +9,7 @@ import sysconfig
 import traceback
 from pathlib import Path
 from types import FrameType
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -109,6 +110,15 @@ def needs_number(use: str, found: object) -> TraceError:
         found=repr(found),
         remedy=_REMEDIES[use],
     )
+
+
+def only_of_numbers(use: str) -> Any:
+    """Make a method that only numbers have, such as ``__float__``, of what is none."""
+
+    def method(self: object, *args: object, **options: object) -> NoReturn:
+        raise needs_number(use, self)
+
+    return method
 
 
 def too_many_ways(most: int, found: object) -> TraceError:

@@ -249,7 +249,7 @@ class Expressions(KernelText):
             return Code("", FunctionName(text))
         return super()._element(array, text)
 
-    def _computed(self, target: Any, nodes: list[ast.expr]) -> Code | None:
+    def _computed(self, target: Any, nodes: list[ast.expr]) -> Any:
         if target is float:
             return self._as(self._value(nodes[0]), "float")
         if target is int:
@@ -308,11 +308,11 @@ class Expressions(KernelText):
             return Code(always[1], "bool")
         return Code(f"{plain_name(name)}({', '.join(arguments)})", result)
 
-    def _equation(self, function: Code, nodes: list[ast.expr]) -> Code:
+    def _equation(self, function: Code, node: ast.Call) -> Code:
         """Call a function ``f(t, x, env, out)``, or a step function ``f(run)``."""
         if not isinstance(function.kind, FunctionName):
             raise KernelError(f"{self.kernel.__name__}: a call of {function.text}")
-        values = [self._value(each) for each in nodes]
+        values = [self._value(each) for each in node.args]
         name = function.kind.name
         if len(values) == 1:
             self._change(values[0])

@@ -250,10 +250,10 @@ class _FunctionWriter(KernelText):
         self.module.translate(kernel, label, statics)
         return Code(f"{_plain(label)}({', '.join(arguments)})", kernel.__annotations__["return"])
 
-    def _equation(self, function: Code, nodes: list[ast.expr]) -> Code:
+    def _equation(self, function: Code, node: ast.Call) -> Code:
         arguments = [
             f"view$({value.text}, {value.start})" if value.start else value.text
-            for value in map(self._value, nodes)
+            for value in map(self._value, node.args)
         ]
         return Code(f"{function.text}({', '.join(arguments)})", None)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -16,15 +15,13 @@ from flexure.solvers.native.language.language import (
     fields_of,
     lane,
     lanes_in,
-    local,
     nextafter,
     power,
     rint,
     sqrt,
-    where,
     with_lane,
 )
-from flexure.solvers.native.language.reading import UNKNOWN, KernelError, Named, Reading
+from flexure.solvers.native.language.reading import KernelError, Named, Reading
 
 if TYPE_CHECKING:
     from flexure.solvers.native.language.translation import Module
@@ -284,28 +281,15 @@ class Expressions(Reading):
             f"{b.type.text} {b.text}",
         )
 
-    def _Call(self, node: ast.Call) -> Value:  # noqa: N802
-        target = self._known(node.func)
-        if node.keywords:
-            self._refuse(node)
-        if target is UNKNOWN:
-            return self._equation(self._value(node.func), node)
-        if target is where:
-            return self._choice(node.args)
-        if target is local:
-            return self._local(self._static(node.args[0]))
+    def _computed(self, target: Any, nodes: list[ast.expr]) -> Value | None:
+        """Call a function that LLVM has, or return None."""
         if target in (any_lane, lanes_in, lane, with_lane):
-            return self._about_lanes(target, node.args)
+            return self._about_lanes(target, nodes)
         if target is float:
-            return self._converted(self._value(node.args[0]), FLOAT)
+            return self._converted(self._value(nodes[0]), FLOAT)
         if target is int:
-            value = self._value(node.args[0])
-            return self._set(INT, f"fptosi double {value.text} to i64")
-        if target in INTRINSICS:
-            return self._intrinsic(*INTRINSICS[target], node)
-        if not inspect.isfunction(target):
-            self._refuse(node)
-        return self._kernel(target, node)
+            return self._set(INT, f"fptosi double {self._value(nodes[0]).text} to i64")
+        return self._intrinsic(*INTRINSICS[target], nodes) if target in INTRINSICS else None
 
     def _local(self, count: int) -> Value:
         """Make an array on the stack; LLVM keeps small ones in registers."""
@@ -365,8 +349,8 @@ class Expressions(Reading):
             value.type, f"insertelement {at}, double {number.text}, i64 {position.text}"
         )
 
-    def _intrinsic(self, name: str, arity: int, node: ast.Call) -> Value:
-        values = [self._value(argument) for argument in node.args]
+    def _intrinsic(self, name: str, arity: int, nodes: list[ast.expr]) -> Value:
+        values = [self._value(argument) for argument in nodes]
         kind = FLOAT
         if any(value.type is self.module.real for value in values):
             kind = self.module.real

@@ -17,6 +17,8 @@ from functools import cache
 from types import CodeType
 from typing import Any
 
+from flexure.solvers.native.language.language import local, where
+
 _SHORT = 16  # rounds
 _BUILTINS: dict[str, Any] = {
     "abs": abs,
@@ -219,6 +221,39 @@ class Reading:
         return len(range(*bounds)) <= _SHORT and not _jumps(loop)
 
     # Calls ---------------------------------------------------------------------------------
+
+    def _Call(self, node: ast.Call) -> Any:  # noqa: N802
+        target = self._known(node.func)
+        if node.keywords:
+            self._refuse(node)
+        if target is UNKNOWN:
+            return self._equation(self._value(node.func), node)
+        if target is where:
+            return self._choice(node.args)
+        if target is local:
+            return self._local(self._static(node.args[0]))
+        found = self._computed(target, node.args)
+        if found is not None:
+            return found
+        if not inspect.isfunction(target):
+            self._refuse(node)
+        return self._kernel(target, node)
+
+    def _equation(self, function: Any, node: ast.Call) -> Any:
+        """Call a function ``f(t, x, env, out)``, or a step function ``f(run)``."""
+        raise NotImplementedError
+
+    def _local(self, count: int) -> Any:
+        """Make an array."""
+        raise NotImplementedError
+
+    def _computed(self, target: Any, nodes: list[ast.expr]) -> Any:
+        """Call a function that the target language has, or return None."""
+        raise NotImplementedError
+
+    def _kernel(self, kernel: Callable[..., Any], node: ast.Call) -> Any:
+        """Call another kernel, translated for the static values it is called with."""
+        raise NotImplementedError
 
     def _arguments(
         self, kernel: Callable[..., Any], node: ast.Call

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 from flexure.diagrams.contexts.context import Context, LeafContext
 from flexure.diagrams.values.events import (
@@ -56,28 +57,19 @@ class Agenda:
     """All events below a root context."""
 
     def __init__(self, context: Context) -> None:
-        self.initialization: list[Entry] = []
-        self.per_step: list[Entry] = []
-        self.witnesses: list[Entry] = []
-        self.settling: list[Entry] = []
-        self._periodic: dict[Periodic, list[Entry]] = {}
         self._breaking = [leaf for leaf in context.leaves() if leaf.system.has_break_times]
+        found: dict[type, list[Entry]] = {kind: [] for kind in _RANK}
         for leaf in context.leaves():
             for index, event in enumerate(leaf.system.events):
-                trigger = event.trigger
-                if isinstance(trigger, Forced):
-                    continue
-                entry = Entry((leaf.position, _RANK[type(trigger)], index), leaf, event)
-                if isinstance(trigger, Initialization):
-                    self.initialization.append(entry)
-                elif isinstance(trigger, PerStep):
-                    self.per_step.append(entry)
-                elif isinstance(trigger, Periodic):
-                    self._periodic.setdefault(trigger, []).append(entry)
-                elif isinstance(trigger, Settling):
-                    self.settling.append(entry)
-                else:
-                    self.witnesses.append(entry)
+                kind = type(event.trigger)
+                if kind is not Forced:
+                    found[kind].append(Entry((leaf.position, _RANK[kind], index), leaf, event))
+        self.initialization, self.per_step = found[Initialization], found[PerStep]
+        self.witnesses, self.settling = found[Witness], found[Settling]
+        self._periodic: dict[Periodic, list[Entry]] = {}
+        for entry in found[Periodic]:
+            clock: Any = entry.event.trigger
+            self._periodic.setdefault(clock, []).append(entry)
         self._update_clocks = [
             clock
             for clock, entries in self._periodic.items()

@@ -64,7 +64,7 @@ class ProgressBar:
         self.active = show and end > start and callable(getattr(sys.stderr, "write", None))
         self._bar: Any = None
         self._began = self._shown_at = 0.0
-        self._before = self._now = start
+        self._before = start
         self._shown: str | None = None
 
     def __enter__(self) -> Self:
@@ -89,7 +89,7 @@ class ProgressBar:
 
     def begin_at(self, now: float) -> None:
         """Note what was done before, which took none of this time."""
-        self._before = self._now = now
+        self._before = now
         if self._bar is not None:
             self._bar.initial = self._bar.n = round(now - self.start, 9)
 
@@ -109,7 +109,6 @@ class ProgressBar:
         if not ended and not self.due:
             return
         self._shown_at = time.monotonic()
-        self._now = now
         if self._bar is not None:
             self._bar.n = round(now - self.start, 9)
             if failed:
