@@ -9,7 +9,7 @@ piece ends at a time that moves, an integral gains φ there, and an extreme at t
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -40,6 +40,7 @@ from flexure.solvers.results.measures.signal_metrics import (
 )
 
 _KINDS = calc_joined, calc_at, calc_reduction, calc_first_crossing
+_STRAIGHT = 1e-9  # of the largest magnitude: pieces that vary by less do not turn inside
 #: A function of a signal and of time.
 _Density = Callable[[FloatArray, FloatArray], FloatArray]
 
@@ -227,6 +228,9 @@ def _rate(curve: Curve, piece: NDArray[np.intp]) -> FloatArray:
 
 def _reduced(function: Any, curve: Curve) -> _Weights:
     """Return the derivatives of a reduction of one run."""
+    # Values of a piece around a bend, as of a Saturation, are one to rounding, and slopes are not.
+    vary, largest = curve.greatest - curve.least, np.maximum(curve.greatest, -curve.least).max()
+    curve = replace(curve, bends=curve.bends & (vary > _STRAIGHT * largest))
     if function in (reductions.iae, reductions.itae):
         curve = curve.at_level(np.zeros(1))
     found, duration = _Weights.of(curve), float(curve.stop[0] - curve.start[0])
