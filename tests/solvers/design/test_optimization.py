@@ -82,6 +82,14 @@ def test_constraints_of_one_label_are_all_in_the_answer() -> None:
     assert found.constraints["top <= 3 (2)"] == 0.0 < found.constraints["top <= 3"]
 
 
+def test_runs_that_end_early_say_so() -> None:
+    builder = fx.DiagramBuilder("filling")
+    builder.add_all(fx.Ramp("level", initial=-1.0), fx.StopWhen("full", "it is full"))
+    builder.connect_chain("level", "full")
+    with pytest.raises(EvaluationError, match=r"the first: terminated before t = 3 s"):
+        fx.optimize(builder.build(), {"level.slope": (1.0, 2.0)}, m.peak("level.y"), t_final=3.0)
+
+
 # Known optima -----------------------------------------------------------------------------------
 
 
