@@ -187,7 +187,8 @@ def logarithmic_sweep(time: Array, duration: Array, f0: Array, f1: Array) -> Arr
     """Return the number of cycles from the begin of the sweep, also for equal frequencies."""
     growth = np.log(f1 / f0) / duration
     level = growth == 0.0
-    return f0 * np.where(level, time, np.expm1(growth * time) / np.where(level, 1.0, growth))
+    level_cycles = time * (1.0 + 0.5 * growth * time)  # with the slope by the frequencies
+    return f0 * np.where(level, level_cycles, np.expm1(growth * time) / np.where(level, 1, growth))
 
 
 class Square(LeafSystem):

@@ -164,7 +164,9 @@ class Sweep(Answer, HasSignals):
             raise UnknownNameError(
                 f"Cannot find the signal '{name}' in the sweep of '{self.system.label}'",
                 expected=f"one of the sampled signals: {quoted(self.signals)}",
-                remedy="Name it in signals= of the sweep",
+                remedy=f"The attribute metrics has the metric '{name}'"
+                if name in self.metrics
+                else "Name it in signals= of the sweep",
             )
         samples: FloatArray = self._samples[name]
         return samples

@@ -28,7 +28,7 @@ from flexure.solvers.results.measures.metrics import (
     columns_of,
 )
 from flexure.solvers.sweeps.running.metric_columns import Measuring
-from flexure.solvers.sweeps.running.sweep_record import INTERRUPTED
+from flexure.solvers.sweeps.running.sweep_record import INTERRUPTED, TERMINATED
 from flexure.solvers.sweeps.running.variants import SweptContexts
 from flexure.solvers.sweeps.sweeps import sweep_candidates
 from flexure.solvers.tracing.signals import can_be_read, resolve
@@ -139,6 +139,8 @@ def run_candidates(study: Study, space: SearchSpace, points: FloatArray) -> Cand
         None if how == INTERRUPTED else swept.failures.get(k, "")
         for k, how in enumerate(swept.outcomes.tolist())
     ]
+    for k in np.flatnonzero((swept.outcomes == TERMINATED) & ~np.isfinite(numbers).all(axis=1)):
+        reasons[k] = f"terminated before t = {study.t_final:g} s, up to which metrics read"
     numbers[[reason != "" for reason in reasons]] = np.nan  # constants have values, too
     return CandidateRuns(numbers, reasons, swept.how, interruption)
 

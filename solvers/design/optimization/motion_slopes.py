@@ -4,7 +4,8 @@ A metric is a function of signals y, and so is its derivative by a number p: tha
 ∂y/∂p, which is integrated with the motion. In a direction, a central difference of the metric takes
 no run. Its step moves the signals, where they are known in the steps of the run, by 6e-6 of their
 size, where rounding and curvature err by a part in 10¹⁰, and it goes through whatever a metric does
-with them: extremes, crossings, quotients of other metrics.
+with them: extremes, crossings, quotients of other metrics. Metrics that have derivatives by their
+signals need no step, which would go beyond the bends of a signal, as at the limits of a Saturation.
 
 A direction costs about as much as a run. The adjoint gives the derivatives of one metric by all
 coordinates at the cost of a few runs, so it is used if there are many coordinates for each metric.
@@ -29,9 +30,11 @@ from flexure.solvers.analysis.sensitivities.motion_derivatives import (
 from flexure.solvers.design.optimization.candidates import Study
 from flexure.solvers.design.optimization.search_space import SearchSpace
 from flexure.solvers.results.measures.curves import DenseOutput
-from flexure.solvers.results.measures.metric_slopes import has_slopes
+from flexure.solvers.results.measures.metric_slopes import MetricSlopes, has_slopes
+from flexure.solvers.results.measures.metrics import Records, columns_of
 from flexure.solvers.results.measures.polynomials import NODES
 from flexure.solvers.simulation.simulation import simulate
+from flexure.solvers.tracing.signals import resolve
 
 _STEP = float(np.finfo(float).eps ** (1 / 3))
 _MANY = 5  # coordinates for each metric
@@ -56,6 +59,7 @@ class MotionSlopes:
         self._signals = {
             path: with_slopes(each, study.attempt) for path, each in study.signals.items()
         }
+        self._shapes = {path: resolve(study.system, path).shape for path in self._signals}
         ports = [p for p in self._signals.values() if isinstance(p.handle, Port)]
         self._motion = MotionDerivatives(self._context, variables, ports, study.attempt)
         self.count = 0  # number of motions integrated so far
@@ -93,6 +97,12 @@ class MotionSlopes:
         joined = DenseOutput.joined([*moved, dense], samples.shape[2])
         numbers = study.measured(space, points, joined)
         found = (numbers[:-1:2] - numbers[1:-1:2]).T / (2.0 * steps)
+        records = Records(dense, columns_of(self._shapes))
+        for row, metric in zip(found, study.metrics, strict=True):
+            if has_slopes(metric) and {*map(path_of, metric.signals)} <= self._signals.keys():
+                with suppress(EvaluationError):  # exact, also beside bends, which steps go beyond
+                    weights = MetricSlopes.of(metric, records).values
+                    row[:] = np.tensordot(weights, slopes, axes=3) * scale
         if not np.isfinite(found).all():
             raise EvaluationError(study.attempt, found="metrics without a derivative")
         return numbers[-1], found

@@ -9,7 +9,7 @@ piece ends at a time that moves, an integral gains φ there, and an extreme at t
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -40,6 +40,7 @@ from flexure.solvers.results.measures.signal_metrics import (
 )
 
 _KINDS = calc_joined, calc_at, calc_reduction, calc_first_crossing
+_STRAIGHT = 1e-9  # of the largest magnitude: pieces that vary by less do not turn inside
 #: A function of a signal and of time.
 _Density = Callable[[FloatArray, FloatArray], FloatArray]
 
@@ -227,6 +228,9 @@ def _rate(curve: Curve, piece: NDArray[np.intp]) -> FloatArray:
 
 def _reduced(function: Any, curve: Curve) -> _Weights:
     """Return the derivatives of a reduction of one run."""
+    # Values of a piece around a bend, as of a Saturation, are one to rounding, and slopes are not.
+    small = _STRAIGHT * float(np.maximum(curve.greatest, -curve.least).max())
+    curve = replace(curve, bends=curve.bends & (curve.greatest - curve.least > small))
     if function in (reductions.iae, reductions.itae):
         curve = curve.at_level(np.zeros(1))
     found, duration = _Weights.of(curve), float(curve.stop[0] - curve.start[0])
@@ -252,7 +256,12 @@ def _reduced(function: Any, curve: Curve) -> _Weights:
         curve = curve.at_extremes()
         y, z = np.append(curve.y0, curve.y1), np.append(curve.z0, curve.z1)
         sizes = {reductions.maximum: y, reductions.minimum: -y, reductions.peak: np.abs(y)}
-        k = int(np.argmax(sizes[function]))
+        heights, k = sizes[function], int(np.argmax(sizes[function]))
+        flat = curve.least == curve.greatest
+        top = flat & (heights[: len(flat)] >= heights[k] - small)
+        if np.any(top) and not np.all(flat):  # in the middle, far from the bends at both ends
+            k = int(np.argmax(np.where(top, curve.t1 - curve.t0, -1.0)))
+            z[k] = 0.5 * (curve.z0[k] + curve.z1[k])
         sign = np.sign(y[k]) if function is reductions.peak else 1.0
         found.add(np.tile(curve.piece, 2)[[k]], z[[k]], np.array([sign]))
     return found

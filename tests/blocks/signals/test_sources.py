@@ -391,3 +391,13 @@ def test_time_function_breaks_where_it_was_told() -> None:
     source = TimeFunction("source", np.sin, breaks=[3.0, 1.0, 2.0, 1.0])
     assert breaks_of(source, 0.0, 9.0) == [1.0, 2.0, 3.0]
     assert breaks_of(TimeFunction("source", np.sin), 0.0, 9.0) == []
+
+
+def test_a_logarithmic_chirp_of_equal_frequencies_has_slopes_by_both() -> None:
+    """Both share in the cycles since the begin, f t: by f0 it is t - t²/2T, by f1 t²/2T."""
+    chirp = Chirp("chirp", 0.4, 0.4, 3.0, 1.5, "logarithmic")
+    found = fx.parameter_sensitivity(chirp, ["f0", "f1"], 2.0, outputs="y", times=[2.0])
+    rate = 2.0 * np.pi * 1.5 * np.cos(2.0 * np.pi * 0.4 * 2.0)
+    slopes = found.output_derivatives["y"]
+    parts = [slopes[name].item() for name in ("f0", "f1")]
+    np.testing.assert_allclose(parts, rate * np.array([4.0 / 3.0, 2.0 / 3.0]), rtol=1e-9)

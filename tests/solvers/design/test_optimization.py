@@ -82,6 +82,14 @@ def test_constraints_of_one_label_are_all_in_the_answer() -> None:
     assert found.constraints["top <= 3 (2)"] == 0.0 < found.constraints["top <= 3"]
 
 
+def test_runs_that_end_early_say_so() -> None:
+    builder = fx.DiagramBuilder("filling")
+    builder.add_all(fx.Ramp("level", initial=-1.0), fx.StopWhen("full", "it is full"))
+    builder.connect_chain("level", "full")
+    with pytest.raises(EvaluationError, match=r"the first: terminated before t = 3 s"):
+        fx.optimize(builder.build(), {"level.slope": (1.0, 2.0)}, m.peak("level.y"), t_final=3.0)
+
+
 # Known optima -----------------------------------------------------------------------------------
 
 
@@ -217,6 +225,19 @@ def test_parameters_are_bounded_like_signals() -> None:
 
 
 # Slopes -----------------------------------------------------------------------------------------
+
+
+def test_slopes_of_extremes_at_a_limit_are_those_of_the_limit() -> None:
+    builder = fx.DiagramBuilder("limited")
+    sine, limit = fx.Sine("sine", 1.3, 2.0), fx.Saturation("limit", -0.7, 1.0)
+    builder.add_all(sine, limit, fx.FirstOrderLag("lag", time_constant=0.3))
+    builder.connect_chain("sine", "limit", "lag")
+    limited, attempt = builder.build(), "Cannot search"
+    base, kept = limited.create_default_context(), (m.minimum("limit.y") <= 0.0,)
+    study = Study(limited, base, 5.9, m.maximum("limit.y"), kept, {}, None, None, attempt)
+    bounds = {"limit.upper": (0.9, 1.1), "limit.lower": (-0.8, -0.6), "sine.amplitude": (1.2, 1.4)}
+    _, found = MotionSlopes(study, SearchSpace(base, bounds, None, attempt))(np.full(3, 0.5))
+    np.testing.assert_allclose(found, [[0.2, 0.0, 0.0], [0.0, 0.2, 0.0]], atol=1e-9)
 
 
 def test_slopes_of_metrics_are_those_of_differences_of_whole_runs() -> None:

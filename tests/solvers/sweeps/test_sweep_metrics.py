@@ -58,6 +58,8 @@ def test_metrics_rest_on_the_runs_and_not_on_what_is_kept() -> None:
         sampled = metric.evaluate(fine, samples, steps=steps)
         assert column[7] == pytest.approx(sampled[0], rel=1e-7)
         assert np.isfinite(column).all()
+    with pytest.raises(UnknownNameError, match="The attribute metrics has the metric 'step"):
+        found[WANTED[1].label]
     with pytest.raises(UnknownNameError, match="Name it in signals="):
         found["arm.y"]
 

@@ -382,3 +382,24 @@ def test_metrics_at_a_kink_have_the_derivative_zero(metric: Any) -> None:
     builder.add_all(fx.Constant("nothing", 0.0), fx.FirstOrderLag("lag", time_constant=1.0))
     builder.connect_chain("nothing", "lag")
     assert fx.gradient(builder.build(), metric, "nothing.value", 1.0)["nothing.value"] == 0.0
+
+
+@for_each(
+    ("metric", "expected"),
+    [
+        (m.maximum("limit.y"), [1.0, 0.0, 0.0]),
+        (m.minimum("limit.y"), [0.0, 1.0, 0.0]),
+        (m.peak("limit.y"), [1.0, 0.0, 0.0]),
+        (m.total_variation("limit.y"), [4.0, -3.0, 0.0]),
+    ],
+)
+def test_a_signal_at_its_limits_does_not_depend_on_what_comes_in(
+    metric: Any, expected: list[float]
+) -> None:
+    builder = fx.DiagramBuilder("limited")
+    sine, limit = fx.Sine("sine", 1.3, 2.0), fx.Saturation("limit", -0.7, 1.0)
+    builder.add_all(sine, limit, fx.FirstOrderLag("lag", time_constant=0.3))
+    builder.connect_chain("sine", "limit", "lag")
+    paths = ["limit.upper", "limit.lower", "sine.amplitude"]
+    found = fx.gradient(builder.build(), metric, paths, 5.9)
+    np.testing.assert_allclose([found[path] for path in paths], expected, atol=1e-9)
