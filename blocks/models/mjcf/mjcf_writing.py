@@ -320,10 +320,10 @@ class _Writer(PlantWriter):
         kind = loop and {"fixed": "weld", "ball": "connect"}.get(str(self.kind(loop)))
         if not (loop and kind):
             return False
-        ends = enumerate((loop.frame_on_parent, loop.frame_on_child), start=1)
-        sites = {
-            f"site{k}": self._new_site(f"{loop.name}_{k}", each.body, each.X_BF) for k, each in ends
-        }
+        F, M = loop.frame_on_parent, loop.frame_on_child
+        X_AM = compose_transforms(F.X_BF, loop.calc_pose(loop.zero_positions()))
+        ends = enumerate(((F.body, X_AM), (M.body, M.X_BF)), start=1)
+        sites = {f"site{k}": self._new_site(f"{loop.name}_{k}", *end) for k, end in ends}
         add(self._equality, kind, name=loop.name, **sites)
         return True
 

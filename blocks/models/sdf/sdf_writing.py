@@ -152,7 +152,7 @@ class _Writer(PlantWriter):
             if np.any(self.carried[joint].damping):
                 self.left_out.add(f"the damping of joint '{joint.name}'")
         else:
-            link.append(_pose(mobilizer.X_MB, joint.name))
+            link.append(_pose(self.pose_at_joint(mobilizer), joint.name))
         mass, center, moments = self.inertia(body)
         inertial = ET.SubElement(link, "inertial")
         inertial.append(_pose(RigidTransform(np.eye(3), center)))

@@ -122,7 +122,8 @@ class _Writer(PlantWriter):
 
     def root(self) -> ET.Element:
         """Return the robot."""
-        self._frames = {self.ends(each)[1]: each.X_MB for each in self.mobilizers}  # X_LB of links
+        # X_LB of links.
+        self._frames = {self.ends(each)[1]: self.pose_at_joint(each) for each in self.mobilizers}
         self._frames[self.plant.bodies[0]] = ORIGIN
         robot = ET.Element("robot", name=self.plant.name)
         robot.set("xmlns:drake", "http://drake.mit.edu")

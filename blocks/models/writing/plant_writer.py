@@ -302,6 +302,10 @@ class PlantWriter(ABC):
         X_FM = mobilizer.calc_pose(self.start(mobilizer.joint))
         return compose_transforms(compose_transforms(mobilizer.X_PF, X_FM), mobilizer.X_MB)
 
+    def pose_at_joint(self, mobilizer: Mobilizer) -> RigidTransform:
+        """Return the pose of the outboard body in frame F of the joint, as a file has them."""
+        return compose_transforms(mobilizer.calc_pose(self.start(mobilizer.joint)), mobilizer.X_MB)
+
     def motors(self, joint: Joint) -> list[Actuator]:
         """Return the motors on a joint."""
         return [each for each in self.plant.actuators if each.joint is joint]

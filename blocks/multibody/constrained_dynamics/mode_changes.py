@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from flexure.blocks.multibody.constrained_dynamics.constrained_motion import UpheldEquations
-from flexure.blocks.multibody.constrained_dynamics.contact_friction import Blow, rub
+from flexure.blocks.multibody.constrained_dynamics.contact_friction import Blow, refuse_unless, rub
 from flexure.blocks.multibody.constraints.constraint import ConstrainedTree, driven_power
 from flexure.blocks.multibody.constraints.sticking_constraint import StickingConstraint
 from flexure.blocks.multibody.constraints.switched_constraint import (
@@ -30,10 +30,14 @@ from flexure.blocks.multibody.constraints.switched_constraint import (
     touches,
 )
 from flexure.diagrams import scalars
+from flexure.diagrams.checks.errors import EvaluationError, quoted
 from flexure.diagrams.values.arrays import Array
 from flexure.diagrams.values.events import Settling, Witness
 
 _TOGETHER = 1e-9  # how far from the limit contacts strike with one that does, as a part of the size
+_MISSED = (
+    0.02  # part of the change of a velocity at a stop, which constraints that agree leave at 0
+)
 _MOST_PIVOTS = 6  # to find which of several stops push in an impact; the next round does the rest
 _Change = Callable[[ConstrainedTree, Any], Mapping[Any, Array]]
 
@@ -358,6 +362,7 @@ def _let_strike(
             rubbed.added + rest.added,
             rest.after,
         )
+    added, *rebounds = _turned_back(contacts, pushing, found)
     triples = zip(contacts, pushing, found.after, strict=True)
     after = [np.where(pushes, each.rebound, rate) for each, pushes, rate in triples]
     works = _worked(works, found.impulses, rates, after)
@@ -374,13 +379,14 @@ def _let_strike(
         ]
         displacement = blow(met, _by_constraint(tree, contacts, back)).added
         values.move(displacement, _any(met))
-    values.add_to_rates(strikes, found.added)
+    values.add_to_rates(strikes, added)
     modes: dict[UnilateralConstraint, list[Any]] = {each.stop: [] for each in contacts}
     lost: dict[UnilateralConstraint, Any] = dict.fromkeys(modes, 0.0)
-    for each, pushes, work, stays in zip(contacts, pushing, works, closed, strict=True):
+    columns = zip(contacts, pushing, rebounds, works, closed, strict=True)
+    for each, pushes, rebound, work, stays in columns:
         stop, row = each.stop, each.row
         struck = np.logical_and(strikes, pushes)
-        values.set_rate(stop, row, struck, row.sign * each.rebound)
+        values.set_rate(stop, row, struck, row.sign * rebound)
         rests = np.where(np.logical_and(pushes, each.rebound == 0.0), 1.0, 0.0)
         mode = np.where(strikes, rests, stays)
         values.set_rate(stop, row, mode > 0.0, 0.0)
@@ -395,6 +401,31 @@ def _let_strike(
         work = np.where(strikes, driven_power(tree, context, found.multipliers), 0.0)
         result[tree.input_impacts] = tree.input_impacts(context) - work
     return result
+
+
+def _turned_back(contacts: Sequence[_Contact], pushing: Sequence[Any], found: Blow) -> list[Array]:
+    """Return the change of all velocities, and the rebounds, unless other constraints hinder it."""
+    missed = [
+        np.logical_and(
+            np.logical_and(each.strikes, pushes),
+            np.abs(after - each.rebound) > _MISSED * np.abs(each.rate - each.rebound),
+        )
+        for each, pushes, after in zip(contacts, pushing, found.after, strict=True)
+    ]
+
+    def error() -> EvaluationError:
+        pairs = zip(contacts, missed, strict=True)
+        names = quoted(dict.fromkeys(each.stop.name for each, misses in pairs if misses))
+        return EvaluationError(
+            f"Cannot let bodies rebound from {names}",
+            expected="bodies that an impulse there can turn back",
+            found="other constraints, such as a prescribed motion, that move them into it",
+            remedy="Let prescribed motions end before the limit, or drive by a force",
+        )
+
+    speeds = sum((np.abs(each) for each in found.after), np.float64(0.0))
+    changed = [found.added, *(each.rebound for each in contacts)]
+    return [refuse_unless(np.logical_not(_any(missed)), speeds, each, error) for each in changed]
 
 
 def _worked(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import ChainMap
 from collections.abc import Iterable, Mapping
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, NoReturn, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -38,7 +38,7 @@ from flexure.blocks.multibody.plants.plant_wiring import (
 from flexure.blocks.multibody.trees.topology import JointGraph, make_topology
 from flexure.blocks.multibody.trees.tree_inputs import Actuator
 from flexure.diagrams.building.builder import DiagramBuilder
-from flexure.diagrams.checks.arguments import items_of, one_of, require
+from flexure.diagrams.checks.arguments import items_of, one_of, require, shown
 from flexure.diagrams.checks.errors import DeclarationError, FlexureError, WiringError, call_site
 from flexure.diagrams.values.arrays import FloatArray, as_finite, bounded, check_name
 from flexure.diagrams.values.tied_parameters import TiedParameter
@@ -47,6 +47,14 @@ _C = TypeVar("_C", bound=Constraint)
 _E = TypeVar("_E", bound=ForceElement)
 _G = TypeVar("_G", bound=PartGroup)
 _J = TypeVar("_J", bound=Joint)
+
+#: Each kind of parts in words, with its class and the method of a builder that adds it.
+_WAYS = (
+    ("a joint", Joint, "add_joint"),
+    ("a constraint", Constraint, "add_constraint"),
+    ("a force element", ForceElement, "add_force_element"),
+    ("an assembly, such as a CrossPivot", PartGroup, "add_assembly"),
+)
 
 
 class PlantBuilder:
@@ -273,8 +281,7 @@ class PlantBuilder:
         """Add a joint between bodies of this builder, and return it."""
         attempt = f"Cannot add {joint!r} to '{self.name}'"
         if not isinstance(joint, Joint):
-            self._refuse_after_build(attempt)
-            raise DeclarationError(attempt, expected="a joint", found=repr(joint))
+            self._refuse_kind(attempt, joint, "a joint")
         taken = ChainMap[str, Any](self._inside, self._elements, self._joints)
         self._refuse(attempt, joint.name, taken)
         self._require_own(attempt, joint.parent_body, joint.child_body)
@@ -299,8 +306,7 @@ class PlantBuilder:
         """Add a constraint between bodies of this builder, and return it."""
         attempt = f"Cannot add {constraint!r} to '{self.name}'"
         if not isinstance(constraint, Constraint):
-            self._refuse_after_build(attempt)
-            raise DeclarationError(attempt, expected="a constraint", found=repr(constraint))
+            self._refuse_kind(attempt, constraint, "a constraint")
         own = dict.fromkeys(TERMS) if isinstance(constraint, SwitchedConstraint) else {}
         taken = ChainMap[str, Any](self._constraints, self._elements, self._joints, own)
         self._refuse(attempt, constraint.name, taken)
@@ -314,8 +320,7 @@ class PlantBuilder:
         """Add a force element between bodies, or on a joint, of this builder, and return it."""
         attempt = f"Cannot add {element!r} to '{self.name}'"
         if not (isinstance(element, BodyForceElement) or getattr(element, "joint_ends", False)):
-            self._refuse_after_build(attempt)
-            raise DeclarationError(attempt, expected="a force element", found=repr(element))
+            self._refuse_kind(attempt, element, "a force element")
         own = dict.fromkeys(TERMS)
         others = self._joints, self._constraints, self._bodies
         taken = ChainMap[str, Any](*others, *self._blocks.maps, own)
@@ -339,8 +344,8 @@ class PlantBuilder:
         """
         attempt = f"Cannot add {assembly!r} to '{self.name}'"
         self._refuse_after_build(attempt)
-        fits, wanted = isinstance(assembly, PartGroup), "an assembly, such as a CrossPivot"
-        require(fits, assembly, attempt, wanted, error=DeclarationError)
+        if not isinstance(assembly, PartGroup):
+            self._refuse_kind(attempt, assembly, "an assembly, such as a CrossPivot")
         stores: list[dict[str, Any]]
         stores = [self._bodies, self._joints, self._elements, self._inside]
         before = [dict(store) for store in stores]
@@ -528,6 +533,14 @@ class PlantBuilder:
         """Refuse to add to a builder that has built, and refuse a name that is taken."""
         self._refuse_after_build(attempt)
         refuse_taken(attempt, name, taken)
+
+    def _refuse_kind(self, attempt: str, part: object, expected: str) -> NoReturn:
+        """Refuse what is of another kind, and name the method that adds it."""
+        self._refuse_after_build(attempt)
+        others = (way for what, kind, way in _WAYS if what != expected and isinstance(part, kind))
+        way = next(others, None)
+        remedy = None if way is None else f"Call {way} instead"
+        raise DeclarationError(attempt, expected=expected, found=shown(part), remedy=remedy)
 
     def _refuse_after_build(self, attempt: str) -> None:
         if self._built_at is not None:

@@ -18,7 +18,7 @@ from flexure.diagrams.checks.errors import EvaluationError
 from flexure.diagrams.values.arrays import FloatArray
 from flexure.solvers.analysis.forces_at_rest.curve_points import LostError
 from flexure.solvers.analysis.forces_at_rest.path_following import released
-from flexure.solvers.analysis.forces_at_rest.static_coordinates import allowed_motions, size_of
+from flexure.solvers.analysis.forces_at_rest.static_coordinates import size_of
 from flexure.solvers.analysis.forces_at_rest.static_equations import StaticEquations, StaticPoint
 
 _ITERATIONS = 60
@@ -43,20 +43,32 @@ class Flexibility(NamedTuple):
 
 def flexibility(point: StaticPoint) -> Flexibility:
     """Return the motions by loads, and those without loads, at a point."""
-    K, size = point.stiffness, alike(point.stiffness)
-    scaled, allowed = K / np.outer(size, size), None
-    if point.normals.size:
-        allowed = allowed_motions(point.normals / size, point.pushes / size)
-        scaled = allowed.L.T @ scaled @ allowed.R
-    left, stretches, right = np.linalg.svd(scaled)
+    K, R = point.stiffness, np.eye(len(point.stiffness))
+    L = R
+    if point.normals.size:  # first, as entries of K may be rounding in all that is measured by them
+        L, R = _motions_left(point.normals, point.pushes, point.normals)
+        K = L.T @ K @ R
+    size = alike(K)
+    left, stretches, right = np.linalg.svd(K / np.outer(size, size))
     rank = int(np.sum(stretches > _ROUNDING * np.max(stretches, initial=0.0)))
-    inverse = (right[:rank].T / stretches[:rank]) @ left[:, :rank].T
-    free, basis = right[rank:].T, np.eye(len(K))
-    if allowed is not None:
-        inverse = allowed.R @ inverse @ allowed.L.T
-        free, basis = allowed.R @ free, allowed.R / size[:, np.newaxis]
-    free = free / size[:, np.newaxis]
-    return Flexibility(inverse / np.outer(size, size), _by_coordinates(free), basis)
+    inverse = (right[:rank].T / stretches[:rank]) @ left[:, :rank].T / np.outer(size, size)
+    free = R @ (right[rank:].T / size[:, np.newaxis])
+    return Flexibility(R @ inverse @ L.T, _by_coordinates(free), R)
+
+
+def _motions_left(normals: FloatArray, *rows: FloatArray) -> list[FloatArray]:
+    """Return bases of what rows leave free, in which the coordinates that normals leave are 1."""
+    from scipy.linalg import qr
+
+    _, _, order = qr(normals, mode="economic", pivoting=True)
+    fixed, free = np.split(order, [len(normals)])
+    bases = []
+    for each in rows:
+        basis = np.zeros((len(order), len(free)))
+        basis[free, range(len(free))] = 1.0
+        basis[fixed] = -np.linalg.solve(each[:, fixed], each[:, free])
+        bases.append(basis)
+    return bases
 
 
 def alike(K: FloatArray) -> FloatArray:
@@ -113,8 +125,9 @@ def settle(
             remedy="Start nearer to one, such as equilibrium(...).context, or with less load",
         )
     point, flexible = found
-    if not point.is_closed:
-        raise not_closed(equations.open_constraints(), attempt)
+    stays_open = equations.open_constraints()
+    if stays_open or not point.is_closed:
+        raise not_closed(stays_open, attempt)
     _refuse_driven(point, flexible, equations.coordinates.names, attempt)
     return point, flexible
 

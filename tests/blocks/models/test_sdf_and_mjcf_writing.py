@@ -42,7 +42,7 @@ def arm(form: str, *, is_rough: bool = True) -> fx.PlantBuilder:
     name, F, M = ends(bodies[0], bodies[1])
     slide = builder.add_joint(fx.PrismaticJoint(name, M, F, axis=(0, 1, -1), damping=0.2))
     slide.set_position_limits(-0.3, 0.4)
-    builder.add_joint(fx.WeldJoint(*ends(bodies[1], bodies[2])))
+    builder.add_joint(fx.WeldJoint(*ends(bodies[1], bodies[2]), POSE))
     cross = builder.add_joint(fx.UniversalJoint(*ends(bodies[2], bodies[3]), damping=0.1))
     if form == "sdf":
         builder.add_joint(fx.ScrewJoint(*ends(bodies[3], bodies[4]), screw_pitch=0.3))
@@ -328,3 +328,15 @@ def test_sdf_lists_a_loop_that_is_open_where_joints_are_at_zero(tmp_path: Path) 
     builder.add_loop_joint(fx.BallRpyJoint("tie", *ends))
     with pytest.warns(UserWarning, match="LoopJoint 'tie'"):
         fx.save_sdf(builder.build(), tmp_path / "rods.sdf")
+
+
+def test_mjcf_keeps_the_pose_of_a_weld_that_closes_a_loop(tmp_path: Path) -> None:
+    pytest.importorskip("mujoco", reason="MJCF files are read with mujoco")
+    builder = fx.PlantBuilder("box")
+    lid = builder.add_body("lid", SOLID)
+    builder.add_joint(fx.QuaternionFloatingJoint("lid", builder.world, lid)).default_pose = POSE
+    builder.add_loop_joint(fx.WeldJoint("latch", builder.world, lid, POSE))
+    assert fx.save_mjcf(builder.build(), tmp_path / "box.xml") == ()
+    again = fx.load_mjcf(tmp_path / "box.xml").build()
+    errors = again.output_port("latch.error").eval(again.create_default_context())
+    np.testing.assert_allclose(errors, np.zeros(6), atol=1e-12)

@@ -43,7 +43,7 @@ def crooked() -> fx.PlantBuilder:
         velocity_limits=(-3.0, 3.0), acceleration_limits=(-5.0, 5.0), damping=0.2,
     )  # fmt: skip
     builder.add_joint(slide)
-    builder.add_joint(fx.WeldJoint("bolts", F(two, 3), M(three, 3)))
+    builder.add_joint(fx.WeldJoint("bolts", F(two, 3), M(three, 3), OTHER))
     builder.add_joint(fx.PlanarJoint("table", F(three, 4), M(four, 4), damping=(0.1, 0.2, 0.3)))
     builder.add_actuator("motor", turn, gear_ratio=30.0, rotor_inertia=1e-3, effort_limit=20.0)
     builder.add_constraint(fx.constraints.Coupling("belt", {slide: 2.0, turn: -0.5}, 0.3))

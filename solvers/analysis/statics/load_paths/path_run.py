@@ -255,6 +255,8 @@ class PathRun:
                 point = curve.settled(*released(here, self._size, x, leg.held[0]), 0.0)
             except (LostError, EvaluationError):
                 raise self._unsettled(curve, x, reactions) from error
+        if stays_open := here.open_constraints():
+            raise not_closed(stays_open, self._attempt)
         if before is None:
             free = curve.free_directions(point.x, point.reactions, 0.0)
             if len(free):

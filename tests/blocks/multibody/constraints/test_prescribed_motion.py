@@ -115,3 +115,26 @@ def test_a_prescribed_position_that_jumps_is_a_blow_and_named(compiled: Any, sam
         result = fx.simulate(system, 0.5, context=context, compiled=compiled)
     assert len(said) == 1
     assert result["arm.shoulder.angle"][-1] == pytest.approx(0.2, abs=1e-7)
+
+
+@pytest.mark.parametrize("geared", [False, True])
+def test_a_motion_through_a_stop_is_refused(geared: bool) -> None:
+    builder = fx.PlantBuilder("press", gravity=(0.0, 0.0, 0.0))
+    rails = []
+    for name in ("ram", "follower"):
+        body = builder.add_body(name, fx.SpatialInertia.point_mass(1.0))
+        rail = fx.PrismaticJoint(name, builder.world, body, axis=(0, 0, 1))
+        rails.append(builder.add_joint(rail))
+    builder.add_constraint(fx.constraints.PrescribedMotion("drive", rails[0]))
+    builder.add_constraint(fx.constraints.GearPair("gear", rails[1], rails[0], ratio=2.0))
+    stop = fx.RigidStop("stop", rails[int(geared)], upper=0.1, restitution=0.5)
+    builder.add_constraint(stop)
+    plant = builder.build()
+    outer = fx.DiagramBuilder("machine")
+    outer.add_all(plant, fx.Ramp("path", slope=[0.2, 0.0, 0.0], initial=[0.0, 0.2, 0.0]))
+    outer.connect("path.y", "press.drive")
+    machine = outer.build()
+    context = machine.create_default_context()
+    plant.set_velocities(context, [0.2, 0.4])
+    with pytest.raises(fx.errors.EvaluationError, match="rebound from 'stop'"):
+        fx.simulate(machine, 1.0, context=context)

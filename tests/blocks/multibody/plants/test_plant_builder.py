@@ -380,6 +380,12 @@ REFUSED: dict[str, Callable[[fx.PlantBuilder, fx.Body], object]] = {
     "loop": loop,
     "a joint": lambda builder, body: builder.add_joint(body),  # type: ignore[type-var]
     "force element": lambda b, body: b.add_force_element(fx.Gain("g", 1.0)),  # type: ignore[type-var]
+    "Call add_force_element": lambda b, _: b.add_constraint(
+        fx.JointSpring("s", b.joints[0], stiffness=1.0)  # type: ignore[type-var]
+    ),
+    "Call add_constraint": lambda b, _: b.add_force_element(
+        fx.RigidStop("s", b.joints[0], lower=0.0, restitution=0.5)  # type: ignore[type-var]
+    ),
     "'tree'": lambda builder, body: builder.add_energy_ledger("tree"),
     "'tree', which the plant itself uses": lambda b, _: b.add_energy_ledger("tree"),
     "the name of <Body 'link'>": lambda b, body: b.add_frame("link", body),

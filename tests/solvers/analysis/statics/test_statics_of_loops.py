@@ -386,3 +386,31 @@ def test_loops_that_stay_open_are_named() -> None:
     for call in calls:
         with pytest.raises(fx.errors.EvaluationError, match=r"'pin'.* by 3"):
             call()
+
+
+@pytest.mark.parametrize("angle", [0.0, 0.5, 2.2])
+def test_a_table_welded_to_a_stage_is_as_stiff_as_the_stage(angle: float) -> None:
+    """Rounding is all that is left of its own stiffness; it may start far away."""
+    builder = fx.PlantBuilder("stage")
+    box = fx.SpatialInertia.solid_box(1.0, size=(0.1, 0.2, 0.3))
+    table, stage = (builder.add_body(name, box) for name in ("table", "stage"))
+    free = builder.add_joint(fx.QuaternionFloatingJoint("free", builder.world, table))
+    rail = builder.add_joint(fx.PrismaticJoint("rail", builder.world, stage, axis=(0, 0, 1)))
+    builder.add_force_element(fx.JointSpring("spring", rail, stiffness=100.0))
+    builder.add_loop_joint(fx.WeldJoint("screws", stage, table))
+    plant = builder.build()
+    context = plant.create_default_context()
+    turn = fx.rotations.quaternion_from_axis_angle(np.array([0.6, 0.64, 0.48]), angle)
+    free.positions.set(context, [*turn, 0.1 * angle, 0.0, 0.0])
+    if angle > 1.0:
+        for call in (
+            lambda: fx.stiffness(plant, table, context=context),
+            lambda: fx.load_path(plant, {"spring.stiffness": 120.0}, context=context),
+        ):
+            with pytest.raises(fx.errors.EvaluationError, match="'screws' the wrong way round"):
+                call()
+        return
+    found = fx.stiffness(plant, table, context=context)
+    assert found.free_motions == ()
+    expected = np.diag([np.inf] * 5 + [100.0])
+    np.testing.assert_allclose(found.matrix, expected, rtol=1e-9, atol=1e-9)
