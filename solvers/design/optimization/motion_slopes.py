@@ -19,6 +19,7 @@ from dataclasses import replace
 import numpy as np
 
 from flexure.diagrams.checks.errors import EvaluationError, FlexureError
+from flexure.diagrams.contexts.value_places import path_of
 from flexure.diagrams.systems.ports import Port
 from flexure.diagrams.values.arrays import FloatArray
 from flexure.solvers.analysis.equations.equations import find_variables
