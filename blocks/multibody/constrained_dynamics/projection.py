@@ -137,7 +137,7 @@ def require_consistent(tree: ConstrainedTree, context: Any, allowed: Stabilizati
                 expected="positions that all stops and loop joints allow",
                 found=problem,
                 remedy="Set other positions, or other limits in the context; assemble(context) of "
-                "the plant turns loop joints",
+                "the plant turns loop joints, where their frames fit",
             )
 
 

@@ -253,8 +253,12 @@ class LoopJoint(FrameConstraint):
         )
         X_FM = relative_pose(X_WF, X_WM)
         allowed = self.joint.calc_pose(self.joint.nearest_positions(X_FM))
-        is_turned = np.sum(allowed.R * X_FM.R) < 1.0  # 1 + 2 cos of the angle between them
-        return f"'{self.name}' the wrong way round" if is_turned else None
+        cosine = 0.5 * float(np.sum(allowed.R * X_FM.R) - 1.0)  # of the angle between them
+        if cosine >= 0.0:
+            return None
+        turn = f"{np.rad2deg(np.arccos(max(cosine, -1.0))):.0f}°"
+        F, M = self.frame_a.name, self.frame_c.name
+        return f"'{self.name}' the wrong way round: '{M}' is turned by {turn} too far in '{F}'"
 
     def demands(self, context: Any, X_FM: RigidTransform, V_FM: Array) -> Sequence[Demand]:
         """Return the equations of the kind of joint, all of them as lengths."""

@@ -86,9 +86,9 @@ class SignalTable(NamedTuple):
         """Return one entry per signal, the times first."""
         return {"time": self.time} | {each.name: each.values for each in self.series}
 
-    def to_csv(self, path: str | Path, units: bool) -> None:
+    def to_csv(self, path: str | Path, with_units: bool) -> None:
         """Write a file with one column per component."""
-        columns, known = self.columns(), self.units if units else {}
+        columns, known = self.columns(), self.units if with_units else {}
         with writing(path, newline="") as file:
             writer = csv.writer(file)
             writer.writerow(f"{c} [{known[c]}]" if known.get(c) else c for c in columns)
@@ -179,7 +179,7 @@ class Exported:
         signals: Iterable[Signal] | None = None,
         times: npt.ArrayLike | None = None,
         jumps: Jumps = "both",
-        units: bool = False,
+        with_units: bool = False,
     ) -> None:
         """Write a table with one column per component; numbers keep every bit.
 
@@ -189,11 +189,11 @@ class Exported:
             Where to write it.
         signals, times, jumps
             As for `to_dict`.
-        units : bool
+        with_units : bool
             Whether the names of the columns are followed by the units, as in ``"y [rad]"``: those
             of `unit_of`, as far as they are known.
         """
-        self._table(signals, times, jumps).to_csv(path, units)
+        self._table(signals, times, jumps).to_csv(path, with_units)
 
     def to_npz(
         self,

@@ -77,7 +77,7 @@ def test_results_of_modelica_tools_are_read_with_aliases_and_constants(tmp_path:
 
 def test_every_file_plays_the_run_that_it_was_written_from(tmp_path: Path) -> None:
     result = motion()
-    result.to_csv(tmp_path / "run.csv", jumps="after", units=True)
+    result.to_csv(tmp_path / "run.csv", jumps="after", with_units=True)
     result.to_npz(tmp_path / "run.npz", jumps="after")
     result.to_mat(tmp_path / "run.mat", jumps="after")
     result.to_mat(tmp_path / "modelica.mat", form="modelica")

@@ -345,7 +345,9 @@ def test_exports_of_nested_diagrams_have_the_names_and_units_of_their_ports(
     np.testing.assert_array_equal(result["door.axis.angle"], result["door.tree.axis_q"])
 
     result.to_csv(tmp_path / "plain.csv", ["door.axis.angle", "push.y"], [0.0, 1.0])
-    result.to_csv(tmp_path / "units.csv", ["door.axis.angle", "push.y"], [0.0, 1.0], units=True)
+    result.to_csv(
+        tmp_path / "units.csv", ["door.axis.angle", "push.y"], [0.0, 1.0], with_units=True
+    )
     plain, units = (
         (tmp_path / f"{name}.csv").read_text().splitlines() for name in ("plain", "units")
     )

@@ -292,7 +292,7 @@ def test_arrays_frames_and_files_give_the_same_fit(tmp_path: Path) -> None:
 def test_the_table_of_a_simulation_is_a_record(tmp_path: Path) -> None:
     pendulum, start, _ = swing()
     run = fx.simulate(pendulum, 4.0, context=start, rtol=1e-10, atol=1e-12)
-    run.to_csv(tmp_path / "run.csv", ["angle"], times=TIMES, units=True)
+    run.to_csv(tmp_path / "run.csv", ["angle"], times=TIMES, with_units=True)
     start.set("length", 0.47)
     assert fx.fit(pendulum, tmp_path / "run.csv", "length", context=start)[
         "length"
