@@ -263,7 +263,7 @@ def _make_trail(trail: StructureArrays, followed: Sequence[int], lanes: int) -> 
     fields.width, fields.size = len(followed), size
     fields.most = max(FEW, min(_MOST, _RESERVE // (8 * size * lanes)))
     fields.reserve = (fields.most + 4) * lanes
-    fields.room = max(2 * fields.reserve, _ROOM // (8 * size))
+    fields.room = fields.reserve + _ROOM // (8 * size)
     trail.indices("which", np.asarray(followed, dtype=np.int64))
     trail.attach("rows", np.empty((fields.room, size)))
 
