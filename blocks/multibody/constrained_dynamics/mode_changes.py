@@ -35,9 +35,7 @@ from flexure.diagrams.values.arrays import Array
 from flexure.diagrams.values.events import Settling, Witness
 
 _TOGETHER = 1e-9  # how far from the limit contacts strike with one that does, as a part of the size
-_MISSED = (
-    0.02  # part of the change of a velocity at a stop, which constraints that agree leave at 0
-)
+_MISSED = 0.02  # part of a change of velocity at a stop; with constraints that agree, it is 0
 _MOST_PIVOTS = 6  # to find which of several stops push in an impact; the next round does the rest
 _Change = Callable[[ConstrainedTree, Any], Mapping[Any, Array]]
 
