@@ -100,6 +100,7 @@ monitor, progress, max_record
 
 def recorded(simulator: Simulator, t_final: float) -> SimulationResult:
     """Advance to a time, and return the result; an error has that of the run up to there."""
+    start = simulator.context.clone()
     try:
         simulator.advance_to(t_final)
     except (Exception, KeyboardInterrupt) as error:
@@ -108,9 +109,10 @@ def recorded(simulator: Simulator, t_final: float) -> SimulationResult:
             simulator,
             "failed" if failed else "interrupted",
             str(error) if failed else f"interrupted at t = {simulator.context.time:.9g} s",
+            start,
         )
         raise
-    return result_of(simulator)
+    return result_of(simulator, start)
 
 
 def _states(simulator: Simulator) -> Iterator[FloatArray]:
@@ -120,18 +122,20 @@ def _states(simulator: Simulator) -> Iterator[FloatArray]:
         yield rows.states(np.arange(len(rows.times)))
 
 
-def result_of(simulator: Simulator) -> SimulationResult:
+def result_of(simulator: Simulator, start: Context | None = None) -> SimulationResult:
     """Return the result of a run that came to its end."""
     if simulator.termination is not None:
         message = (
             f"terminated by {simulator.terminated_by} at t = {simulator.context.time:.9g} s: "
             f"{simulator.termination.reason}"
         )
-        return _result(simulator, "terminated", message)
-    return _result(simulator, "completed", f"reached t = {simulator.context.time:.9g} s")
+        return _result(simulator, "terminated", message, start)
+    return _result(simulator, "completed", f"reached t = {simulator.context.time:.9g} s", start)
 
 
-def _result(simulator: Simulator, outcome: str, message: str) -> SimulationResult:
+def _result(
+    simulator: Simulator, outcome: str, message: str, start: Context | None
+) -> SimulationResult:
     history = simulator.history or History(simulator.context)
     explanation = simulator.explain()
     return SimulationResult(
@@ -141,6 +145,7 @@ def _result(simulator: Simulator, outcome: str, message: str) -> SimulationResul
         simulator.statistics,
         outcome,
         f"{message}\n{explanation}",
+        start,
     )
 
 
