@@ -7,6 +7,7 @@ from typing import Unpack
 
 import numpy as np
 
+from flexure.diagrams.checks.errors import quoted, warn
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.contexts.root_contexts import start_context
 from flexure.diagrams.interface.option_names import (
@@ -16,7 +17,7 @@ from flexure.diagrams.interface.option_names import (
 )
 from flexure.diagrams.systems.ports import InputPort
 from flexure.diagrams.systems.system import System, require_system
-from flexure.diagrams.values.arrays import FloatArray
+from flexure.diagrams.values.arrays import FloatArray, equal
 from flexure.solvers.results.measures.step_responses import StepResponse, record_response
 from flexure.solvers.results.measures.step_sources import StepFinder
 from flexure.solvers.results.records.history import History
@@ -112,7 +113,26 @@ def recorded(simulator: Simulator, t_final: float) -> SimulationResult:
             start,
         )
         raise
+    if simulator._state.events.has_changed_values:
+        _tell_changes(start, simulator.context)
     return result_of(simulator, start)
+
+
+def _tell_changes(start: Context, end: Context) -> None:
+    """Warn of parameters and inputs that publishes or a monitor have changed during a run."""
+    rows = zip(start.describe(), end.describe(), strict=True)
+    paths = [
+        new["path"]
+        for old, new in rows
+        if new["kind"] in ("parameter", "input") and not equal(old["value"], new["value"])
+    ]
+    if not paths:
+        return
+    warn(
+        f"Signals of '{end.system.label}' that read {quoted(paths)} are computed with the values at"
+        " the end: found that publishes or a monitor changed these during the run. States are those"
+        " of the run. Use a discrete state, which an update changes, or log these signals"
+    )
 
 
 def _states(simulator: Simulator) -> Iterator[FloatArray]:
