@@ -101,7 +101,9 @@ monitor, progress, max_record
 
 def recorded(simulator: Simulator, t_final: float) -> SimulationResult:
     """Advance to a time, and return the result; an error has that of the run up to there."""
-    start = simulator.context.clone()
+    context = simulator.context
+    eventful = simulator._state.monitor or any(leaf.system.events for leaf in context.leaves())
+    start = context.clone() if eventful else None
     try:
         simulator.advance_to(t_final)
     except (Exception, KeyboardInterrupt) as error:
@@ -109,12 +111,12 @@ def recorded(simulator: Simulator, t_final: float) -> SimulationResult:
         error.result = _result(  # type: ignore[union-attr]
             simulator,
             "failed" if failed else "interrupted",
-            str(error) if failed else f"interrupted at t = {simulator.context.time:.9g} s",
+            str(error) if failed else f"interrupted at t = {context.time:.9g} s",
             start,
         )
         raise
-    if simulator._state.events.has_changed_values:
-        _tell_changes(start, simulator.context)
+    if start is not None and simulator._state.events.has_changed_values:
+        _tell_changes(start, context)
     return result_of(simulator, start)
 
 
