@@ -290,7 +290,7 @@ def page_of(
     """
     attempt = f"Cannot make a page of '{result.system.label}'"
     look, scales = _look(view, forces, stress, trace, ground, attempt), Scales(units, attempt)
-    system, start = result.system, result.context_at(result.time[0])
+    system, start = result.system, result._begun()
     end = float(result.time[-1])
     try:
         model, why = to_javascript(system, start), ""

@@ -112,7 +112,7 @@ def _subject(
             found="a context beside it",
         )
     if result is not None:
-        system, start = result.system, result.context_at(float(result.time[0]))
+        system, start = result.system, result._begun()
     elif sweep is not None:
         system = sweep.system
         if not isinstance(sweep._variants, AbsentModel):

@@ -7,6 +7,7 @@ from typing import Unpack
 
 import numpy as np
 
+from flexure.diagrams.checks.errors import quoted, warn
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.contexts.root_contexts import start_context
 from flexure.diagrams.interface.option_names import (
@@ -16,7 +17,7 @@ from flexure.diagrams.interface.option_names import (
 )
 from flexure.diagrams.systems.ports import InputPort
 from flexure.diagrams.systems.system import System, require_system
-from flexure.diagrams.values.arrays import FloatArray
+from flexure.diagrams.values.arrays import FloatArray, equal
 from flexure.solvers.results.measures.step_responses import StepResponse, record_response
 from flexure.solvers.results.measures.step_sources import StepFinder
 from flexure.solvers.results.records.history import History
@@ -97,6 +98,9 @@ monitor, progress, max_record
 
 def recorded(simulator: Simulator, t_final: float) -> SimulationResult:
     """Advance to a time, and return the result; an error has that of the run up to there."""
+    context = simulator.context
+    eventful = simulator._state.monitor or any(leaf.system.events for leaf in context.leaves())
+    start = context.clone() if eventful else None
     try:
         simulator.advance_to(t_final)
     except (Exception, KeyboardInterrupt) as error:
@@ -104,10 +108,30 @@ def recorded(simulator: Simulator, t_final: float) -> SimulationResult:
         error.result = _result(  # type: ignore[union-attr]
             simulator,
             "failed" if failed else "interrupted",
-            str(error) if failed else f"interrupted at t = {simulator.context.time:.9g} s",
+            str(error) if failed else f"interrupted at t = {context.time:.9g} s",
+            start,
         )
         raise
-    return result_of(simulator)
+    if start is not None and simulator._state.events.has_changed_values:
+        _tell_changes(start, context)
+    return result_of(simulator, start)
+
+
+def _tell_changes(start: Context, end: Context) -> None:
+    """Warn of parameters and inputs that publishes or a monitor have changed during a run."""
+    rows = zip(start.describe(), end.describe(), strict=True)
+    paths = [
+        new["path"]
+        for old, new in rows
+        if new["kind"] in ("parameter", "input") and not equal(old["value"], new["value"])
+    ]
+    if not paths:
+        return
+    warn(
+        f"Signals of '{end.system.label}' that read {quoted(paths)} are computed with the values at"
+        " the end: found that publishes or a monitor changed these during the run. States are those"
+        " of the run. Use a discrete state, which an update changes, or log these signals"
+    )
 
 
 def _states(simulator: Simulator) -> Iterator[FloatArray]:
@@ -117,18 +141,20 @@ def _states(simulator: Simulator) -> Iterator[FloatArray]:
         yield rows.states(np.arange(len(rows.times)))
 
 
-def result_of(simulator: Simulator) -> SimulationResult:
+def result_of(simulator: Simulator, start: Context | None = None) -> SimulationResult:
     """Return the result of a run that came to its end."""
     if simulator.termination is not None:
         message = (
             f"terminated by {simulator.terminated_by} at t = {simulator.context.time:.9g} s: "
             f"{simulator.termination.reason}"
         )
-        return _result(simulator, "terminated", message)
-    return _result(simulator, "completed", f"reached t = {simulator.context.time:.9g} s")
+        return _result(simulator, "terminated", message, start)
+    return _result(simulator, "completed", f"reached t = {simulator.context.time:.9g} s", start)
 
 
-def _result(simulator: Simulator, outcome: str, message: str) -> SimulationResult:
+def _result(
+    simulator: Simulator, outcome: str, message: str, start: Context | None
+) -> SimulationResult:
     history = simulator.history or History(simulator.context)
     explanation = simulator.explain()
     return SimulationResult(
@@ -138,6 +164,7 @@ def _result(simulator: Simulator, outcome: str, message: str) -> SimulationResul
         simulator.statistics,
         outcome,
         f"{message}\n{explanation}",
+        start,
     )
 
 

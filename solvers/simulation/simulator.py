@@ -116,7 +116,8 @@ class Simulator:
         Further options of the solver class.
     isolate : bool
         Whether witness events are located inside of steps. If False, they take place at the end of
-        the step in which the witness crosses zero.
+        the step in which the witness crosses zero, and steps of methods with error control are no
+        longer than the check interval.
     compiled : bool or {"native", "python"}
         Whether the equations may be traced and compiled. Then they run as native code where the
         package llvmlite is installed and the method has a native loop (RK45, RK23, DOP853,

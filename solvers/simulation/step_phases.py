@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from flexure.solvers.simulation.run_control.method_selection import Method
     from flexure.solvers.simulation.run_control.simulation_state import SimulationState
 
+_ROUNDED = 1e-6  # of a fixed step: what rounding errors of time may add to its last one
+
 
 def take_step(simulation: SimulationState, boundary: float) -> None:
     """Run the phases 1 to 5 once, or more often where the integrator may go on."""
@@ -132,7 +134,8 @@ class Motion:
         """Integrate and return the witness events at the end.
 
         With ``left_limit``, equations jump at the stop, and are evaluated just before it. With
-        ``stretch``, the last fixed step may be slightly longer to land on the stop.
+        ``stretch``, the last fixed step may be slightly longer to land on the stop; else it is
+        longer by no more than rounding errors of time, which would be a step of their own.
         """
         from flexure.solvers.integration.guard.integration import integrate
 
@@ -143,7 +146,7 @@ class Motion:
             method = simulation.choice.settle(simulation.derivatives, start, x)
             options = dict(simulation.choice.options)
             if not stretch and "stretch" in option_names(method):
-                options["stretch"] = 0.0
+                options["stretch"] = _ROUNDED
             if simulation.agenda.witnesses:
                 store.set_motion(start, x)
                 self._first = simulation.surfaces.first_values()

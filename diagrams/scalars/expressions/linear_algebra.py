@@ -50,6 +50,8 @@ implements(np.linalg.inv)(lambda a: _solve(a, np.eye(len(_square(a, "inv")))))
 @implements(np.linalg.det)
 def _det(a: Any) -> Any:
     matrix = _square(a, "det")
+    if len(matrix) <= 3:
+        return wrap(_expanded(matrix))
     factors, _, product = _eliminate(matrix)
     for k in range(len(matrix)):
         product = binary("multiply", product, factors[k, k])
@@ -73,6 +75,19 @@ def _norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> 
             remedy="Write the norm with np.sum, np.max and np.abs",
         )
     return wrap(ufuncs.reduce(ufunc, ufuncs.call(np.absolute, values), axis, keepdims))
+
+
+def _expanded(matrix: Objects) -> Any:
+    """Return a determinant by its minors: no division by pivots, which may be zero."""
+    if len(matrix) < 2:
+        return as_number(matrix[0, 0]) if len(matrix) else 1.0
+    total: Any = 0.0
+    for i, entry in enumerate(matrix[:, 0]):
+        if not _is_zero(entry):
+            minor = _expanded(np.delete(matrix[:, 1:], i, axis=0))
+            term = binary("multiply", as_number(entry), minor)
+            total = binary("subtract" if i % 2 else "add", total, term) if i else term
+    return total
 
 
 def _square(a: Any, name: str) -> ufuncs.Objects:

@@ -25,6 +25,7 @@ from flexure.diagrams.systems.diagram import Diagram
 from flexure.diagrams.systems.leaf import LeafSystem
 from flexure.diagrams.systems.system import System
 from flexure.diagrams.values.arrays import FloatArray, as_numbers, freeze
+from flexure.diagrams.values.events import Periodic
 from flexure.solvers.results.pictures.panels import ENERGIES, coordinate_ports
 from flexure.solvers.results.records.exports import Exported, Jumps, SignalTable, make_table
 from flexure.solvers.results.records.history import History
@@ -107,6 +108,7 @@ class SimulationResult(Shown, HasSignals, Exported):
         statistics: Statistics,
         outcome: str,
         message: str,
+        start: Context | None = None,
     ) -> None:
         self.system = system
         self.context = context
@@ -114,6 +116,7 @@ class SimulationResult(Shown, HasSignals, Exported):
         self.message = message
         self.statistics = statistics
         self._history = history
+        self._start = start  # before the updates at the start of the run
         self._scratch = context.clone()  # what the user does to the context changes no signal
         self._lock = Lock()  # while it is moved
         self._timeline: Timeline | None = None
@@ -130,7 +133,7 @@ class SimulationResult(Shown, HasSignals, Exported):
             scratch = self._scratch.clone()
         statistics = copy.deepcopy(self.statistics, memo)
         twin = SimulationResult(
-            self.system, scratch, self._history, statistics, self.outcome, self.message
+            self.system, scratch, self._history, statistics, self.outcome, self.message, self._start
         )
         twin.context = copy.deepcopy(self.context, memo)
         return twin
@@ -237,12 +240,27 @@ class SimulationResult(Shown, HasSignals, Exported):
         Returns
         -------
         Context
-            From which `flexure.simulate` goes on as the run did.
+            From which `flexure.simulate` goes on as the run did. Where periodic updates have taken
+            place at this time, that of the context is the next number, so that they do not again.
         """
         grid = self._check_times(time)
         with self._lock:
             self._timeline = self._timeline or Timeline(self._history)
-            return Moments(self._timeline, self._scratch, grid).last().clone()
+            found = Moments(self._timeline, self._scratch, grid).last().clone()
+        triggers = [
+            event.trigger
+            for leaf in (found.leaves() if grid[-1] < self._history.end else ())
+            for event in leaf.system.events
+            if event.kind != "publish"
+        ]
+        if any(isinstance(each, Periodic) and each.is_due(grid[-1]) for each in triggers):
+            found.time = math.nextafter(grid[-1], math.inf)
+        return found
+
+    def _begun(self) -> Context:
+        """Return the values with which the run began, from which it can be repeated."""
+        start = self._start
+        return self.context_at(self._history.start) if start is None else start.clone()
 
     def _check_times(self, times: npt.ArrayLike) -> FloatArray:
         attempt = f"Cannot sample the simulation of '{self.system.label}'"

@@ -61,7 +61,8 @@ class DueEvents:
 
     ``pending`` are updates of the next step. ``updated`` is whether its others have run already,
     ``published`` whether the publishes of this step have. ``termination`` is what has ended the
-    run, by the verdict of ``terminated_by``.
+    run, by the verdict of ``terminated_by``. ``has_changed_values`` is whether publishes or the
+    monitor have changed parameters or inputs after the start of a record.
     """
 
     def __init__(self, simulation: SimulationState) -> None:
@@ -70,7 +71,7 @@ class DueEvents:
         self._per_step = simulation.agenda.per_step
         self._monitor = simulation.monitor
         self.pending: list[Entry] = []
-        self.updated = self.published = False
+        self.updated = self.published = self.has_changed_values = False
         self.termination: Terminate | None = None
         self.terminated_by: str | None = None
 
@@ -160,6 +161,8 @@ class DueEvents:
 
     def publish(self, entries: list[Entry], *, monitor: bool = True) -> None:
         """Run the publishes among some events, and the monitor."""
+        store, history = self._store, self._simulation.history
+        revision = store.revision
         for entry in ordered(entries, "publish"):
             self._terminate(run_publish(entry.leaf, entry.event), entry.event.label)
             self._simulation.statistics.publishes += 1
@@ -168,6 +171,8 @@ class DueEvents:
             with only_looking(context, "the monitor"):
                 verdict = self._monitor(context)
             self._terminate(verdict, "the monitor")
+        if store.revision != revision and history is not None and store.time > history.start:
+            self.has_changed_values = True
 
     def _terminate(self, verdict: Terminate | None, source: str) -> None:
         if isinstance(verdict, Terminate) and self.termination is None:

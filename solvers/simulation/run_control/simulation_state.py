@@ -64,15 +64,16 @@ class SimulationState:
         self.manifold = Manifold(self, compiled=compiled)
         self.choice = choice
         self.rtol, self.atol = rtol, atol
-        self.max_step = max_step
         self.max_check_interval = min(max_check_interval, self.agenda.max_check_interval)
+        # Witness functions that are checked at the ends of steps alone need short ones.
+        self.max_step = max_step if isolate else min(max_step, self.max_check_interval)
         self.max_steps = max_steps
         self.isolate = isolate
         self.monitor = monitor
         # Whether something wants to see every integrator step.
         self.stepwise = bool(self.agenda.per_step) or monitor is not None
         self._deliberate = min(
-            choice.options.get("step", math.inf), max_step, self.agenda.shortest_period
+            choice.options.get("step", math.inf), self.max_step, self.agenda.shortest_period
         )
         limits = Limits(steps_ahead=max_steps)
         # Of the integrator, over all motions of one advance.

@@ -364,6 +364,11 @@ KINKS: dict[str, tuple[Equation, list[float], list[float]]] = {
         [1.0, 3.0],
         [0.0, 1.0],
     ),
+    "determinant of a column of zeros": (
+        lambda x: np.linalg.det(x.reshape(2, 2)),
+        [0.0, 1.0, 0.0, 2.0],
+        [2.0, 0.0, -1.0, 0.0],
+    ),
     "fmax beside NaN": (lambda x: np.fmax(x[0], x[1]), [1.0, np.nan], [1.0, 0.0]),
     "fmin behind NaN": (lambda x: np.fmin(x[0], x[1]), [np.nan, 1.0], [0.0, 1.0]),
 }

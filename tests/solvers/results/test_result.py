@@ -215,6 +215,38 @@ def test_a_context_of_another_system_is_refused() -> None:
         fx.simulate(Oscillator(), 1.0, context=Oscillator().create_default_context())
 
 
+class Sampled(fx.LeafSystem):
+    """A sum over the samples of a state that grows: x' = 1, n⁺ = n + 1 + x."""
+
+    def __init__(self) -> None:
+        super().__init__("sampled")
+        self.x = self.declare_continuous_state(z=1)
+        self.n = self.declare_discrete_state("n", 0.0)
+        self.declare_discrete_update(
+            lambda context: {self.n: self.n(context) + 1.0 + self.x(context)},
+            fx.diagrams.Periodic(0.25),
+        )
+
+    def calc_time_derivatives(self, context: Any) -> Any:
+        return [1.0]
+
+
+@for_each("time", [0.0, 0.25, 0.3, 0.75, 1.0])
+def test_a_run_goes_on_from_any_of_its_times_with_every_update_once(time: float) -> None:
+    block = Sampled()
+    result = fx.simulate(block, 1.0)
+    middle = result.context_at(time)
+    assert middle.get("n") == result.sample("n", time)
+    assert middle.time == pytest.approx(time, rel=1e-15)
+    end = fx.simulate(block, 2.0, context=middle).context.get("n")
+    assert end == pytest.approx(fx.simulate(block, 2.0).context.get("n"), rel=1e-12)
+
+
+def test_a_page_of_a_run_begins_before_the_updates_at_its_start() -> None:
+    block = Sampled()
+    assert fx.simulate(block, 1.0)._begun() == block.create_default_context()
+
+
 # Export ------------------------------------------------------------------------------------------
 
 

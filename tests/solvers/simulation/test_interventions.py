@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -14,6 +15,7 @@ from flexure.diagrams.checks.errors import ContextError
 from tests.support.native.native import needs_llvmlite
 
 KINDS = [False, "python", pytest.param("native", marks=needs_llvmlite)]
+pytestmark = pytest.mark.filterwarnings("ignore:Signals of 'leak' that read")
 every_kind = pytest.mark.parametrize("compiled", KINDS, ids=str)
 
 
@@ -104,6 +106,21 @@ def test_what_changes_nothing_leaves_the_motion_alone(compiled: Any) -> None:
     )
     np.testing.assert_array_equal(watched["x"], alone["x"])
     assert watched.statistics.restarts == alone.statistics.restarts == 1
+
+
+@every_kind
+@pytest.mark.parametrize("begin", [0.0, 1.0])
+def test_signals_that_read_what_was_changed_are_named(compiled: Any, begin: float) -> None:
+    def fill(leak: Leak, context: Any) -> None:
+        if context.time >= begin and leak.u(context)[0] == 0.0:
+            leak.u.fix(context, 3.0)
+
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        fx.simulate(Leak(fill, Periodic(0.25)), 2.0, method="RK45", compiled=compiled)
+    texts = [str(each.message) for each in caught]
+    assert len(texts) == (begin > 0.0)  # what is set at the start holds for the whole run
+    assert all(text.startswith("Signals of 'leak' that read 'u' are") for text in texts)
 
 
 # States and the time are not for publishes -------------------------------------------------------

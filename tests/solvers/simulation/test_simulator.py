@@ -511,6 +511,15 @@ def test_fixed_step_methods_by_name_and_by_class(method: Any) -> None:
     assert simulator.statistics.steps == 100
 
 
+@for_each("ends", [[1.0], [0.1 * k for k in range(1, 11)]])
+def test_rounding_of_time_makes_no_fixed_step_of_its_own(ends: list[float]) -> None:
+    block = Clockwork(PerStep())
+    simulator = fx.Simulator(together(block, decay()), method="rk4", step=0.1)
+    for end in ends:
+        simulator.advance_to(end)
+    assert simulator.statistics.steps == len(block.times) - 1 == 10  # one at the start
+
+
 def test_semi_explicit_euler_knows_the_positions_of_the_diagram() -> None:
     simulator = fx.Simulator(
         together(decay(), Oscillator("oscillator")), method="semi_explicit_euler", step=0.1

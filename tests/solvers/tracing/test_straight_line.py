@@ -298,6 +298,7 @@ def test_the_monitor_can_change_a_parameter_in_mid_run() -> None:
         if context.time > 2.0 and context.get("reference.amplitude") == 1.0:
             context.set("reference.amplitude", 0.0)
 
-    quiet = fx.simulate(diagram, 20.0, method="RK45", monitor=watch)
+    with pytest.warns(UserWarning, match="Signals of .* that read 'reference.amplitude' are"):
+        quiet = fx.simulate(diagram, 20.0, method="RK45", monitor=watch)
     assert "straight-line" in quiet.message
     assert abs(quiet["plant.y"][-1]) < 0.05

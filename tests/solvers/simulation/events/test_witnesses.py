@@ -205,6 +205,17 @@ def test_without_isolation_a_function_of_time_is_looked_at_where_time_stops() ->
     assert block.times == [0.5]
 
 
+@pytest.mark.parametrize("given", [{}, {"max_check_interval": 0.01}])
+@pytest.mark.parametrize("moving", [False, True], ids=["without motion", "with motion"])
+def test_without_isolation_a_pulse_is_seen_at_the_check_interval(given: Any, moving: bool) -> None:
+    interval = {} if given else {"max_check_interval": 0.01}
+    pulse = Witness(lambda context: 0.015 - abs(context.time - 0.3), "rising", **interval)
+    block = Clockwork(pulse)
+    system = together(block, clock(lambda x: 1.0)) if moving else block
+    fx.Simulator(system, isolate=False, **given).advance_to(1.0)
+    assert block.times == [pytest.approx(0.285, abs=0.0101)]
+
+
 # Refusals ----------------------------------------------------------------------------------------
 
 
