@@ -127,6 +127,7 @@ def test_a_run_that_fails_tells_how_far_it_came(flexure: Command, folder: Path) 
         (("--to", "1", "--metrics", "rms(lag.z)"), "Cannot find 'z' in 'lag'"),
         (("--to", "1", "--metrics", "rms()"), "expected rms(signal, *, start=None, end=None)"),
         (("--to", "1", "--metrics", "rms(lag.y, begin=1)"), "expected rms(signal, *, start"),
+        (("--to", "1", "--metrics", "iae(lag.y, lag.y)"), "expected iae(signal, *, target"),
         (("--to", "1", "--metrics", "of(lag.y)"), "Cannot measure of(lag.y)"),
         (("--to", "1", "--metrics", "__import__(os)"), "Cannot measure __import__(os)"),
     ],

@@ -131,16 +131,17 @@ def metrics_of(
     found: dict[str, Metric] = {}
     for each in calls:
         attempt = f"Cannot measure {each.text}"
+        is_figure = each.name in figures
         step = Call(each.text, "step", (each.name, *each.args), each.named)
         metric = getattr(metrics, each.name) if each.name in kinds else None
-        if each.name in figures and not each.args:
+        if is_figure and not each.args:
             paths = _responses(each, system, signals)
             for path in paths:
                 label = each.text if len(paths) == 1 else f"{each.text} of {path}"
                 found[label] = step._replace(args=(each.name, path)).of(metrics.step, attempt)
-        elif metric and (each.fits(metric) or each.name not in figures):
+        elif metric and (each.fits(metric) or not (is_figure and step.fits(metrics.step))):
             found[each.text] = each.of(metric, attempt)
-        elif each.name in figures:
+        elif is_figure:
             found[each.text] = step.of(metrics.step, attempt)
         else:
             raise UnknownNameError(attempt, remedy=suggestion(each.name, [*figures, *kinds]))

@@ -105,6 +105,14 @@ def test_a_function_that_varies_too_fast_to_be_watched_is_a_warning(size: float)
         hits(flow, 1.0, method="rk4", step=1.0)
 
 
+def test_the_warning_names_no_other_function() -> None:
+    fast = clock(lambda x: 1.5 + np.sin(6000.0 * math.pi * x), name="fast")
+    calm = clock(lambda x: x + 1.0, name="calm")
+    with pytest.warns(UserWarning, match=r"'fast\.note' may have missed") as warned:
+        fx.Simulator(together(fast, calm), method="rk4", step=1.0).advance_to(1.0)
+    assert "calm" not in str(warned[0].message)
+
+
 def test_corners_and_jumps_are_no_reason_to_warn() -> None:
     corner = clock(lambda x: abs(x - 0.4), name="corner")
     jump = clock(lambda x: np.where(x < 0.6, 1.0, 0.5), name="jump")
