@@ -16,6 +16,7 @@ from tests.solvers.native.sharing.test_alike_parts import SYSTEMS, moved
 from tests.support.native.native import equation_at, needs_llvmlite
 from tests.support.native.shared_code import FloatArray, jacobian, jacobian_by
 from tests.support.systems.many_blocks import DIAGRAMS
+from tests.support.tiers import thinned
 
 pytestmark = needs_llvmlite
 
@@ -106,8 +107,7 @@ def test_the_code_of_a_jacobian_does_not_grow_with_the_length_of_a_beam() -> Non
     assert sizes[0] == pytest.approx(sizes[1], rel=0.1)
 
 
-@pytest.mark.full
-@pytest.mark.parametrize("ledger", [False, True])
+@pytest.mark.parametrize("ledger", thinned([False, True], fast=1))
 def test_entry_by_entry_is_the_jacobian_along_directions(ledger: bool) -> None:
     plant = cantilever(20, planar=True, ledger=ledger)
     context = moved(plant.create_default_context())
